@@ -1,0 +1,246 @@
+package enroll_test
+
+import (
+	"errors"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"math"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/lastseat/lastseat/internal/enroll"
+)
+
+var (
+	opens  = time.Date(2026, 9, 1, 8, 0, 0, 0, time.UTC)
+	closes = time.Date(2026, 9, 8, 8, 0, 0, 0, time.UTC)
+)
+
+func TestSeats(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		name     string
+		capacity *int
+		taken    int
+		left     *int
+		over     bool
+	}{
+		{"an unlimited run has no number of seats left", nil, 1000, nil, false},
+		{"an empty run has all seats left", new(20), 0, new(20), false},
+		{"a run with one seat left", new(20), 19, new(1), false},
+		{"a full run has none left and is not over capacity", new(20), 20, new(0), false},
+		{"a run over capacity has none left", new(20), 21, new(0), true},
+		{"a run of no seats has none left", new(0), 0, new(0), false},
+		{"a run lowered to no seats is over capacity", new(0), 1, new(0), true},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			run := enroll.RunState{Run: enroll.Run{Capacity: test.capacity}, AttendancesCount: test.taken}
+			left := run.SeatsLeft()
+			if (left == nil) != (test.left == nil) || left != nil && *left != *test.left {
+				t.Errorf("%v seats left, want %v", left, test.left)
+			}
+			if run.OverCapacity() != test.over {
+				t.Errorf("over capacity is %t", run.OverCapacity())
+			}
+		})
+	}
+	t.Run("what is returned is not the run's own capacity", func(t *testing.T) {
+		t.Parallel()
+		run := enroll.RunState{Run: enroll.Run{Capacity: new(5)}}
+		*run.SeatsLeft() = 99
+		if *run.Capacity != 5 {
+			t.Errorf("the capacity became %d", *run.Capacity)
+		}
+	})
+}
+
+func TestWaiting(t *testing.T) {
+	t.Parallel()
+	if got := (enroll.RunState{LastTicket: 12, SettledTicket: 5}).Waiting(); got != 7 {
+		t.Errorf("%d wait, want 7", got)
+	}
+	if got := (enroll.RunState{LastTicket: 12, SettledTicket: 12}).Waiting(); got != 0 {
+		t.Errorf("%d wait in a settled line", got)
+	}
+}
+
+func TestWindow(t *testing.T) {
+	t.Parallel()
+	berlin := time.FixedZone("CEST", 2*60*60)
+	for _, test := range []struct {
+		name string
+		now  time.Time
+		want enroll.Window
+	}{
+		{"is not open long before", opens.AddDate(-1, 0, 0), enroll.NotOpen},
+		{"is not open just before", opens.Add(-time.Nanosecond), enroll.NotOpen},
+		{"is open at its first instant", opens, enroll.Open},
+		{"is open at its first instant in another zone", opens.In(berlin), enroll.Open},
+		{"is open in between", opens.AddDate(0, 0, 3), enroll.Open},
+		{"is open just before it closes", closes.Add(-time.Nanosecond), enroll.Open},
+		{"is closed at the instant it closes", closes, enroll.Closed},
+		{"is closed at that instant in another zone", closes.In(berlin), enroll.Closed},
+		{"is closed long after", closes.AddDate(1, 0, 0), enroll.Closed},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			run := enroll.RunState{Run: enroll.Run{OpensAt: opens, ClosesAt: closes}, Now: test.now}
+			if got := run.Window(); got != test.want {
+				t.Errorf("the run says %s, want %s", got, test.want)
+			}
+			if got := enroll.WindowAt(test.now, opens, closes); got != test.want {
+				t.Errorf("WindowAt says %s, want %s", got, test.want)
+			}
+		})
+	}
+}
+
+func TestApply(t *testing.T) {
+	t.Parallel()
+	t.Run("keeps what was typed", func(t *testing.T) {
+		t.Parallel()
+		got, err := enroll.Apply("go-1", " Ada Lovelace ", " Ada@Example.org ", "key 1")
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := enroll.Application{
+			ID: got.ID, Run: "go-1", Name: "Ada Lovelace", IdempotencyKey: "key 1",
+			Address: enroll.Address{Typed: "Ada@Example.org", Key: "ada@example.org"},
+		}
+		if got != want {
+			t.Errorf("got %+v, want %+v", got, want)
+		}
+	})
+	t.Run("gives each a random id", func(t *testing.T) {
+		t.Parallel()
+		first, err1 := enroll.Apply("go-1", "Ada", "ada@example.org", "")
+		second, err2 := enroll.Apply("go-1", "Ada", "ada@example.org", "")
+		if err := errors.Join(err1, err2); err != nil {
+			t.Fatal(err)
+		}
+		if first.ID == second.ID || first.ID.Version() != 4 || first.ID.Variant() != uuid.RFC4122 {
+			t.Errorf("the ids are %s and %s", first.ID, second.ID)
+		}
+	})
+	for _, test := range []struct {
+		name, person, email string
+		want                []string // field and code
+	}{
+		{"a bad name", "", "ada@example.org", []string{"name required"}},
+		{"a bad address", "Ada", "ada", []string{"email form"}},
+		{"both, and says so at once", "A\x00", "ada@localhost", []string{"name forbidden_character", "email domain"}},
+		{"nothing at all", "", "", []string{"name required", "email required"}},
+	} {
+		t.Run("refuses "+test.name, func(t *testing.T) {
+			t.Parallel()
+			got, err := enroll.Apply("go-1", test.person, test.email, "key")
+			e, ok := errors.AsType[*enroll.Error](err)
+			if !ok || e.Code != enroll.Invalid || got != (enroll.Application{}) {
+				t.Fatalf("got %+v and %v", got, err)
+			}
+			var faults []string
+			for _, f := range e.Faults {
+				faults = append(faults, f.Field+" "+f.Code)
+			}
+			if strings.Join(faults, ", ") != strings.Join(test.want, ", ") {
+				t.Errorf("the faults are %q, want %q", faults, test.want)
+			}
+		})
+	}
+}
+
+func TestPosition(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		name            string
+		status          enroll.Status
+		ticket, settled int64
+		want            int64
+	}{
+		{"the first of a new line is next", enroll.Queued, 1, 0, 1},
+		{"who comes after the last settled is next", enroll.Queued, 8, 7, 1},
+		{"others are before", enroll.Queued, 12, 7, 5},
+		{"a queued one read late is still next", enroll.Queued, 7, 7, 1},
+		{"a queued one read very late is still next", enroll.Queued, 7, 900, 1},
+		{"the end of a long line", enroll.Queued, math.MaxInt64, 0, math.MaxInt64},
+		{"a confirmed one has no place", enroll.Confirmed, 12, 7, 0},
+		{"a rejected one has no place", enroll.Rejected, 7, 7, 0},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			r := enroll.Registration{Status: test.status, Ticket: test.ticket, SettledTicket: test.settled}
+			if got := r.Position(); got != test.want {
+				t.Errorf("got %d, want %d", got, test.want)
+			}
+		})
+	}
+}
+
+func TestFinal(t *testing.T) {
+	t.Parallel()
+	if enroll.Queued.Final() {
+		t.Error("queued is final")
+	}
+	for _, status := range []enroll.Status{enroll.Confirmed, enroll.Rejected} {
+		if !status.Final() {
+			t.Errorf("%s is not final", status)
+		}
+	}
+}
+
+// reasons returns the values of all constants of type Reason, so that a new one
+// cannot be forgotten here.
+func reasons(t *testing.T) []enroll.Reason {
+	t.Helper()
+	file, err := parser.ParseFile(token.NewFileSet(), "enroll.go", nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []enroll.Reason
+	ast.Inspect(file, func(n ast.Node) bool {
+		spec, ok := n.(*ast.ValueSpec)
+		if !ok {
+			return true
+		}
+		if name, ok := spec.Type.(*ast.Ident); ok && name.Name == "Reason" {
+			for _, value := range spec.Values {
+				text, err := strconv.Unquote(value.(*ast.BasicLit).Value)
+				if err != nil {
+					t.Fatal(err)
+				}
+				all = append(all, enroll.Reason(text))
+			}
+		}
+		return false
+	})
+	return all
+}
+
+func TestReasons(t *testing.T) {
+	t.Parallel()
+	all, seen := reasons(t), map[string]enroll.Reason{}
+	if len(all) < 2 {
+		t.Fatalf("found only %q", all)
+	}
+	for _, reason := range all {
+		message := reason.Message()
+		if !strings.HasSuffix(message, ".") {
+			t.Errorf("%s is told as %q", reason, message)
+		}
+		if other, ok := seen[message]; ok {
+			t.Errorf("%s and %s are told in the same words", reason, other)
+		}
+		seen[message] = reason
+	}
+	for _, reason := range []enroll.Reason{"", "no such reason"} {
+		if got := reason.Message(); got != "" {
+			t.Errorf("%q is told as %q", reason, got)
+		}
+	}
+}

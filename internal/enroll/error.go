@@ -1,0 +1,98 @@
+package enroll
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// Code classifies an error for whoever has to act on it. The HTTP status of a
+// code stands in one place in the API, the retry policy of a code in one place
+// in the worker.
+type Code string
+
+// The codes.
+const (
+	Internal       Code = "internal"        // a defect or an unknown failure
+	Invalid        Code = "invalid"         // Faults say what and where
+	NotFound       Code = "not_found"       // no such course, run or registration
+	RunNotOpen     Code = "not_open"        // the window has not begun
+	RunClosed      Code = "closed"          // the window is over
+	KeyReused      Code = "key_reused"      // an Idempotency-Key with another body
+	Conflict       Code = "conflict"        // it exists already
+	Busy           Code = "busy"            // more waits than can be kept: nothing was accepted
+	Unavailable    Code = "unavailable"     // the database cannot be reached: nothing was accepted
+	LineBlocked    Code = "line_blocked"    // somebody holds a run's line: nothing was accepted
+	OutcomeUnknown Code = "outcome_unknown" // the commit may or may not have happened
+)
+
+// Error is an error with a code.
+type Error struct {
+	Code    Code
+	Message string // for people; never holds a name, an address or an id
+	Faults  []Fault
+	Window  *Judgement // set for RunNotOpen and RunClosed
+	Err     error      // the cause, or nil
+}
+
+// Judgement is what a window was judged by.
+type Judgement struct{ Now, OpensAt, ClosesAt time.Time }
+
+// OutsideWindow returns the error for a request that came at now: RunNotOpen or
+// RunClosed.
+func OutsideWindow(now, opens, closes time.Time) error {
+	e := &Error{Code: RunClosed, Message: "registration for this run is over", Window: &Judgement{now, opens, closes}}
+	if WindowAt(now, opens, closes) == NotOpen {
+		e.Code, e.Message = RunNotOpen, "registration for this run has not begun"
+	}
+	return e
+}
+
+// Fault is one thing wrong with one field of what somebody sent.
+type Fault struct {
+	Field  string // the name as sent
+	Code   string // stable, for programs
+	Detail string // for people
+}
+
+func (e *Error) Error() string {
+	var b strings.Builder
+	b.WriteString(string(e.Code))
+	if e.Message != "" {
+		b.WriteString(": " + e.Message)
+	}
+	for _, f := range e.Faults {
+		fmt.Fprintf(&b, "; %s: %s", f.Field, f.Detail)
+	}
+	if e.Err != nil {
+		b.WriteString(": " + e.Err.Error())
+	}
+	return b.String()
+}
+
+// Unwrap returns the cause.
+func (e *Error) Unwrap() error { return e.Err }
+
+// Errorf returns an Error with the code; what a %w in the format wraps becomes
+// its cause.
+func Errorf(code Code, format string, args ...any) error {
+	err := fmt.Errorf(format, args...)
+	switch err.(type) { //nolint:errorlint // asks what fmt made, not what that wraps
+	case interface{ Unwrap() error }, interface{ Unwrap() []error }:
+		return &Error{Code: code, Err: err}
+	}
+	return &Error{Code: code, Message: err.Error()}
+}
+
+// CodeOf returns the code of the first Error in the chain, Internal for any
+// other error and "" for nil.
+func CodeOf(err error) Code {
+	if err == nil {
+		return ""
+	}
+	if e, ok := errors.AsType[*Error](err); ok {
+		return e.Code
+	}
+	return Internal
+}

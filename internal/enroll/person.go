@@ -1,0 +1,176 @@
+package enroll
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"golang.org/x/net/idna"
+	"golang.org/x/text/unicode/norm"
+)
+
+// MaxName is the longest name, in runes.
+const MaxName = 200
+
+// The longest address and local part, in octets (RFC 5321, 4.5.3.1: a path of
+// 256 octets includes its angle brackets).
+const (
+	MaxAddress   = 254
+	maxLocalPart = 64
+)
+
+// Name is a person's name as it was typed, without surrounding blanks.
+type Name string
+
+// ParseName returns the name, or an error of code Invalid whose fault names the
+// field "name". What it returns can be stored, put into a mail header and
+// printed: it is valid UTF-8 of 1 to MaxName runes, shows at least one visible
+// character, and holds no control characters and none that reorder text.
+func ParseName(s string) (Name, error) {
+	fault := func(code, detail string) (Name, error) {
+		return "", &Error{Code: Invalid, Faults: []Fault{{Field: "name", Code: code, Detail: detail}}}
+	}
+	if !utf8.ValidString(s) {
+		return fault("invalid_text", "is not valid UTF-8")
+	}
+	s = strings.TrimSpace(s)
+	switch {
+	case s == "":
+		return fault("required", "is required")
+	case utf8.RuneCountInString(s) > MaxName:
+		return fault("too_long", "is longer than 200 characters")
+	case strings.ContainsFunc(s, forbidden):
+		return fault("forbidden_character", "contains a control character or one that changes the direction of text")
+	case !strings.ContainsFunc(s, visible):
+		return fault("invisible", "has no visible character")
+	}
+	return Name(s), nil
+}
+
+// forbidden tells whether a rune can break a line, a header or a terminal, or
+// make text read as something else. Joiners stay legal: scripts and emoji need
+// them. The direction controls are those of Unicode TR36, 3.2.
+func forbidden(r rune) bool {
+	switch {
+	case unicode.IsControl(r), r == '\u2028', r == '\u2029':
+		return true
+	case r >= '\u202a' && r <= '\u202e', r >= '\u2066' && r <= '\u2069':
+		return true
+	}
+	return false
+}
+
+func visible(r rune) bool {
+	return unicode.In(r, unicode.L, unicode.N, unicode.P, unicode.S) && !unseen(r)
+}
+
+// unseen tells whether a rune shows nothing though it is not a blank: format
+// characters and those that Unicode makes ignorable (Hangul fillers are
+// letters by category), and the empty Braille pattern.
+func unseen(r rune) bool {
+	return unicode.In(r, unicode.Cf, unicode.Other_Default_Ignorable_Code_Point) || r == '\u2800'
+}
+
+// unseenInAddress leaves the joiners to IDNA, which knows where they belong. It
+// would drop the others in silence, and mail goes to what was typed.
+func unseenInAddress(r rune) bool {
+	return unseen(r) && r != '\u200c' && r != '\u200d'
+}
+
+// AddressKey identifies a mailbox: two addresses with the same key are the same
+// person.
+type AddressKey string
+
+// Address is an e-mail address.
+type Address struct {
+	Typed string     // as it was typed, without surrounding blanks: mail goes here
+	Key   AddressKey // what it is compared by
+}
+
+// domains maps a domain to its A-label form as a name is looked up (UTS #46,
+// non-transitional), and refuses what could not be registered.
+var domains = idna.New(
+	idna.MapForLookup(),
+	idna.BidiRule(),
+	idna.Transitional(false),
+	idna.StrictDomainName(true),
+	idna.VerifyDNSLength(true),
+)
+
+// ParseAddress returns the address, or an error of code Invalid whose fault
+// names the field "email".
+//
+// It accepts the form that people have: a dot-atom (RFC 5322, 3.2.3), an @ and
+// a domain of at least two labels, which may be internationalised. Quoted and
+// commented local parts, address literals, display names and internationalised
+// local parts are refused, since too few mail servers deliver to them.
+//
+// The key is the NFC form with the domain as A-labels in lower case, and the
+// local part in lower case: nearly all servers ignore its case. Dots and plus
+// signs are significant.
+func ParseAddress(s string) (Address, error) {
+	fault := func(code, detail string) (Address, error) {
+		return Address{}, &Error{Code: Invalid, Faults: []Fault{{Field: "email", Code: code, Detail: detail}}}
+	}
+	if !utf8.ValidString(s) {
+		return fault("invalid_text", "is not valid UTF-8")
+	}
+	s = strings.TrimSpace(s)
+	switch {
+	case s == "":
+		return fault("required", "is required")
+	case len(s) > MaxAddress:
+		return fault("too_long", "is longer than 254 bytes")
+	case strings.ContainsFunc(s, forbidden):
+		return fault("forbidden_character", "contains a control character or one that changes the direction of text")
+	case strings.ContainsFunc(s, unseenInAddress):
+		return fault("forbidden_character", "contains an invisible character")
+	case strings.ContainsAny(s, "<>\"()[]\\,;: \t"):
+		return fault("form", "must be a plain address like name@example.org, without quotes, brackets, blanks or a display name")
+	}
+	local, domain, found := strings.Cut(s, "@")
+	switch {
+	case !found || local == "" || domain == "":
+		return fault("form", "must be an address like name@example.org")
+	case strings.Contains(domain, "@"):
+		return fault("form", "has more than one @")
+	case len(local) > maxLocalPart:
+		return fault("too_long", "has more than 64 bytes before the @")
+	case strings.ContainsFunc(local, func(r rune) bool { return r > unicode.MaxASCII }):
+		return fault("local_part", "has letters before the @ that most mail servers cannot deliver to")
+	case strings.HasPrefix(local, ".") || strings.HasSuffix(local, ".") || strings.Contains(local, ".."):
+		return fault("local_part", "has a dot in the wrong place before the @")
+	}
+	ascii, err := domains.ToASCII(norm.NFC.String(domain))
+	if err != nil {
+		return fault("domain", "has a domain that cannot exist")
+	}
+	ascii = strings.ToLower(ascii)
+	dot := strings.LastIndexByte(ascii, '.')
+	switch {
+	case dot == len(ascii)-1:
+		return fault("domain", "has a dot at the end")
+	case dot < 0:
+		return fault("domain", "needs a full domain like example.org after the @")
+	case strings.Trim(ascii[dot+1:], "0123456789") == "":
+		return fault("domain", "needs a domain, not a number, after the @")
+	case len(local)+1+len(ascii) > MaxAddress:
+		return fault("too_long", "is longer than 254 bytes")
+	}
+	return Address{Typed: s, Key: AddressKey(strings.ToLower(local) + "@" + ascii)}, nil
+}
+
+// ParseSlug returns the slug, or an error of code Invalid whose fault names the
+// field "slug": 1 to 64 characters, groups of a-z and 0-9 joined by single
+// hyphens.
+func ParseSlug(s string) (string, error) {
+	ok := s != "" && len(s) <= 64 && !strings.HasPrefix(s, "-") && !strings.HasSuffix(s, "-") && !strings.Contains(s, "--")
+	for _, c := range []byte(s) {
+		ok = ok && (c == '-' || c >= 'a' && c <= 'z' || c >= '0' && c <= '9')
+	}
+	if !ok {
+		return "", &Error{Code: Invalid, Faults: []Fault{{Field: "slug", Code: "form",
+			Detail: "must be 1 to 64 characters of a-z and 0-9, in groups joined by single hyphens"}}}
+	}
+	return s, nil
+}
