@@ -1,0 +1,63 @@
+// Package enrolltest makes runs and applications for tests of any package.
+package enrolltest
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/lastseat/lastseat/internal/enroll"
+	"github.com/lastseat/lastseat/internal/postgres"
+)
+
+// OpenRun creates a run whose registration is open, with so many seats (nil =
+// unlimited), and the course "course" if it is not there yet.
+func OpenRun(t testing.TB, s *postgres.Store, slug string, capacity *int) enroll.RunID {
+	t.Helper()
+	now := time.Now()
+	return CreateRun(t, s, enroll.Run{Slug: slug, Capacity: capacity, OpensAt: now.Add(-2 * time.Hour), ClosesAt: now.Add(time.Hour)})
+}
+
+// CreateRun creates the run, of which slug, capacity and window count.
+func CreateRun(t testing.TB, s *postgres.Store, r enroll.Run) enroll.RunID {
+	t.Helper()
+	err := s.CreateCourse(t.Context(), enroll.Course{Slug: "course", Title: "Course"})
+	if err != nil && enroll.CodeOf(err) != enroll.Conflict {
+		t.Fatal(err)
+	}
+	r.Course, r.TimeZone = "course", "Europe/Berlin"
+	r.StartsAt, r.EndsAt = r.ClosesAt.Add(time.Hour), r.ClosesAt.Add(2*time.Hour)
+	id, err := s.CreateRun(t.Context(), r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return id
+}
+
+// Seats returns a capacity.
+func Seats(n int) *int { return &n }
+
+// Person returns the application of somebody for a seat.
+func Person(run string, n int) enroll.Application {
+	return Application(run, fmt.Sprintf("p%d@example.org", n), "")
+}
+
+// Application returns the application of an address, with an IdempotencyKey or
+// "".
+func Application(run, email, key string) enroll.Application {
+	a, err := enroll.Apply(run, "A Person", email, key)
+	if err != nil {
+		panic(err) // the test's own words
+	}
+	return a
+}
+
+// WaitUntil polls for something that must become true.
+func WaitUntil(t testing.TB, is func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(15 * time.Second); !is(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("it did not happen within 15 seconds")
+		}
+	}
+}

@@ -1,0 +1,120 @@
+// Package postgres is the ledger: it keeps courses, runs, lines and attendances
+// in PostgreSQL 15 or later.
+//
+// Every exported method is one unit of work with a transaction of its own.
+// Locks are taken in the order lines, runs, users, the rest. The package
+// translates errors of the database into codes of the domain; it must not know
+// who calls it, nor anything of HTTP or queues.
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/lastseat/lastseat/internal/enroll"
+)
+
+// Options bound what a pool may use and how long anything may take.
+type Options struct {
+	Name                     string // application_name, seen in pg_stat_activity
+	MaxConns                 int
+	ConnectTimeout           time.Duration
+	StatementTimeout         time.Duration
+	LockTimeout              time.Duration
+	IdleInTransactionTimeout time.Duration // ends the transaction of a frozen process
+}
+
+// Store is a pool of connections to the ledger.
+type Store struct {
+	pool *pgxpool.Pool
+}
+
+// Open returns a store for the database at url. It connects when it is first
+// used, so that a process can start before its database; the error is about the
+// url alone and does not repeat it.
+func Open(ctx context.Context, url string, o Options) (*Store, error) {
+	c, err := pgxpool.ParseConfig(url)
+	if err != nil {
+		return nil, fmt.Errorf("the URL, or a parameter in it, is not understood") // err would quote the password
+	}
+	configure(c.ConnConfig, o)
+	c.MaxConns = int32(o.MaxConns)
+	c.MaxConnIdleTime = 5 * time.Minute
+	c.PingTimeout = time.Second // a dead connection must not use up the caller's time
+	pool, err := pgxpool.NewWithConfig(ctx, c)
+	if err != nil {
+		return nil, fmt.Errorf("opening the database: %w", err)
+	}
+	return &Store{pool: pool}, nil
+}
+
+// configure sets what every connection of Lastseat has in common.
+func configure(c *pgx.ConnConfig, o Options) {
+	c.ConnectTimeout = o.ConnectTimeout
+	// Only a server that takes writes is of use: with several hosts in the URL
+	// this finds the primary.
+	if len(c.Fallbacks) > 0 && c.ValidateConnect == nil {
+		c.ValidateConnect = pgconn.ValidateConnectTargetSessionAttrsReadWrite
+	}
+	ms := func(d time.Duration) string { return strconv.FormatInt(d.Milliseconds(), 10) }
+	for name, value := range map[string]string{
+		"application_name":                    "lastseat " + o.Name,
+		"timezone":                            "UTC",
+		"statement_timeout":                   ms(o.StatementTimeout),
+		"lock_timeout":                        ms(o.LockTimeout),
+		"idle_in_transaction_session_timeout": ms(o.IdleInTransactionTimeout),
+		// A plan is made once and kept, and it may be made while a table is
+		// empty and run when it holds millions. So the hot statements are
+		// written such that a plan has only one shape (a LATERAL with a LIMIT
+		// is always looked up row by row), and scanning a table because it is
+		// small just now is ruled out.
+		"plan_cache_mode": "force_generic_plan",
+		"enable_seqscan":  "off",
+		// A scan that is ruled out and happens all the same, as over all runs,
+		// counts as infinitely expensive, and compiling it takes 200 ms.
+		"jit": "off",
+	} {
+		c.RuntimeParams[name] = value
+	}
+}
+
+// Close closes all connections and waits for those in use.
+func (s *Store) Close() { s.pool.Close() }
+
+// Ready returns nil if the database answers and its schema is at least as new
+// as this program; newer is fine, since migrations only add while older programs
+// run.
+func (s *Store) Ready(ctx context.Context) error {
+	var version int64
+	err := s.pool.QueryRow(ctx, `SELECT coalesce(max(version_id), 0) FROM goose_db_version`).Scan(&version)
+	if pg, is := errors.AsType[*pgconn.PgError](err); is && pg.Code == "42P01" { // undefined_table
+		err = nil
+	}
+	if err != nil {
+		return translate("asking the database", err)
+	}
+	if want := newestMigration(); version < want {
+		return enroll.Errorf(enroll.Unavailable, "the schema is at version %d and this program needs %d: run `api migrate`", version, want)
+	}
+	return nil
+}
+
+// collect runs a query and returns its rows as read by scan.
+func collect[T any](ctx context.Context, s *Store, doing string, scan pgx.RowToFunc[T], sql string, args ...any) ([]T, error) {
+	rows, err := s.pool.Query(ctx, sql, args...)
+	if err != nil {
+		return nil, translate(doing, err)
+	}
+	found, err := pgx.CollectRows(rows, scan)
+	if err != nil {
+		return nil, translate(doing, err)
+	}
+	return found, nil
+}

@@ -1,0 +1,104 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/lastseat/lastseat/internal/enroll"
+)
+
+// laneLocks is the first key of the advisory locks that own lanes; the run's id
+// is the second. The number spells "lane".
+const laneLocks = 0x6c616e65
+
+// LaneLocks is one direct connection that holds session-level advisory locks:
+// who holds a run's lock owns the run's lane. The locks end with the session,
+// and the session ends with the process, or a few seconds after the process
+// stopped pinging it. It is not safe for concurrent use.
+type LaneLocks struct {
+	conn *pgx.Conn
+}
+
+// ConnectLaneLocks opens the connection, which must not go through a
+// transaction pooler: two sessions would share one lock. If the server hears
+// nothing on it for idle, it ends the session (idle_session_timeout, for a
+// client that is frozen or cut off but whose connection still stands).
+func ConnectLaneLocks(ctx context.Context, url string, o Options, idle time.Duration) (*LaneLocks, error) {
+	c, err := pgx.ParseConfig(url)
+	if err != nil {
+		return nil, fmt.Errorf("connecting for lane locks: the URL cannot be read") // err would quote the password
+	}
+	configure(c, o)
+	c.RuntimeParams["idle_session_timeout"] = fmt.Sprint(idle.Milliseconds())
+	conn, err := pgx.ConnectConfig(ctx, c)
+	if err != nil {
+		return nil, translate("connecting for lane locks", err)
+	}
+	l := &LaneLocks{conn: conn}
+	if err := l.check(ctx); err != nil {
+		l.Close()
+		return nil, err
+	}
+	return l, nil
+}
+
+// check finds out whether the connection is one session: a transaction pooler
+// may give each statement another.
+func (l *LaneLocks) check(ctx context.Context) error {
+	pids := make(map[int]bool)
+	for range 3 {
+		var pid int
+		if err := l.conn.QueryRow(ctx, `SELECT pg_backend_pid()`).Scan(&pid); err != nil {
+			return translate("checking the lane lock connection", err)
+		}
+		pids[pid] = true
+	}
+	if _, same := pids[int(l.conn.PgConn().PID())]; !same || len(pids) > 1 {
+		return enroll.Errorf(enroll.Internal, "the lane locks need a direct connection (postgres.lock_url): this one goes through a pooler")
+	}
+	return nil
+}
+
+// TryLock takes the run's lock if nobody else holds it, and tells whether it
+// did. Taking a lock that is held already counts: it is held until it was
+// unlocked as often.
+func (l *LaneLocks) TryLock(ctx context.Context, run enroll.RunID) (bool, error) {
+	var got bool
+	err := l.conn.QueryRow(ctx, `SELECT pg_try_advisory_lock($1, $2)`, int32(laneLocks), run).Scan(&got)
+	if err != nil {
+		return false, translate("taking a lane lock", err)
+	}
+	return got, nil
+}
+
+// Unlock gives the run's lock back.
+func (l *LaneLocks) Unlock(ctx context.Context, run enroll.RunID) error {
+	var held bool
+	err := l.conn.QueryRow(ctx, `SELECT pg_advisory_unlock($1, $2)`, int32(laneLocks), run).Scan(&held)
+	if err != nil {
+		return translate("giving a lane lock back", err)
+	}
+	if !held {
+		return enroll.Errorf(enroll.Internal, "giving a lane lock back: run %d was not locked", run)
+	}
+	return nil
+}
+
+// Ping tells the server that the process is alive. An error means that the locks
+// are lost, or will be.
+func (l *LaneLocks) Ping(ctx context.Context) error {
+	if err := l.conn.Ping(ctx); err != nil {
+		return translate("keeping the lane locks", err)
+	}
+	return nil
+}
+
+// Close ends the session, and with it all locks.
+func (l *LaneLocks) Close() {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	_ = l.conn.Close(ctx) // the server ends the session either way
+}

@@ -1,0 +1,60 @@
+package postgres
+
+import (
+	"context"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/lastseat/lastseat/internal/enroll"
+)
+
+const selectRuns = `
+SELECT r.id, r.slug, c.slug, c.title, r.place, r.time_zone, r.starts_at, r.ends_at, r.capacity,
+       r.opens_at, r.closes_at, r.attendances_count, l.last_ticket, r.settled_ticket, now()
+FROM runs r JOIN courses c ON c.id = r.course_id JOIN lines l ON l.run_id = r.id `
+
+func scanRun(row pgx.CollectableRow) (r enroll.RunState, err error) {
+	err = row.Scan(&r.ID, &r.Slug, &r.Course, &r.Title, &r.Place, &r.TimeZone, &r.StartsAt, &r.EndsAt, &r.Capacity,
+		&r.OpensAt, &r.ClosesAt, &r.AttendancesCount, &r.LastTicket, &r.SettledTicket, &r.Now)
+	return r, err
+}
+
+// Runs returns the runs that are not over, by start: of one course, unless
+// course is empty, and only those whose registration is open now, if open.
+func (s *Store) Runs(ctx context.Context, course string, open bool) ([]enroll.RunState, error) {
+	return collect(ctx, s, "reading runs", scanRun, selectRuns+`
+		WHERE ends_at > now() AND ($1 = '' OR c.slug = $1) AND (NOT $2 OR opens_at <= now() AND now() < closes_at)
+		ORDER BY r.starts_at, r.slug`, course, open)
+}
+
+// Run returns the run, or an error of code NotFound.
+func (s *Store) Run(ctx context.Context, slug string) (enroll.RunState, error) {
+	found, err := collect(ctx, s, "reading a run", scanRun, selectRuns+`WHERE r.slug = $1`, slug)
+	if err == nil && len(found) == 0 {
+		err = notFound("run")
+	}
+	if err != nil {
+		return enroll.RunState{}, err
+	}
+	return found[0], nil
+}
+
+// CreateRun adds a run with an empty line and returns its id. The error has code
+// Conflict if the slug is taken and NotFound if there is no such course.
+func (s *Store) CreateRun(ctx context.Context, r enroll.Run) (enroll.RunID, error) {
+	rows, err := collect(ctx, s, "creating run "+r.Slug, pgx.RowTo[enroll.RunID], `
+		WITH created AS (
+			INSERT INTO runs (course_id, slug, place, time_zone, starts_at, ends_at, capacity, opens_at, closes_at)
+			SELECT id, $2, $3, $4, $5, $6, $7, $8, $9 FROM courses WHERE slug = $1
+			RETURNING id
+		)
+		INSERT INTO lines (run_id) SELECT id FROM created RETURNING run_id`,
+		r.Course, r.Slug, r.Place, r.TimeZone, r.StartsAt, r.EndsAt, r.Capacity, r.OpensAt, r.ClosesAt)
+	if err == nil && len(rows) == 0 {
+		err = notFound("course")
+	}
+	if err != nil {
+		return 0, err
+	}
+	return rows[0], nil
+}

@@ -1,0 +1,110 @@
+package postgres_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/lastseat/lastseat/internal/enroll"
+	"github.com/lastseat/lastseat/internal/enrolltest"
+	"github.com/lastseat/lastseat/internal/pgtest"
+	"github.com/lastseat/lastseat/internal/postgres"
+)
+
+func TestMigrate(t *testing.T) {
+	t.Parallel()
+	url := pgtest.EmptyURL(t)
+	s := pgtest.Open(t, url)
+	if err := s.Ready(t.Context()); enroll.CodeOf(err) != enroll.Unavailable {
+		t.Errorf("without a schema, ready says %v", err)
+	}
+	var wg sync.WaitGroup
+	applied := make([]int, 3)
+	for i := range applied {
+		wg.Go(func() {
+			done, err := postgres.Migrate(context.Background(), url, pgtest.Options)
+			if err != nil {
+				t.Error(err)
+			}
+			applied[i] = len(done)
+		})
+	}
+	wg.Wait()
+	if sum := applied[0] + applied[1] + applied[2]; sum != 1 {
+		t.Errorf("three at once applied %v migrations", applied)
+	}
+	if err := s.Ready(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestSchema tries to write wrong states past the code.
+func TestSchema(t *testing.T) {
+	t.Parallel()
+	url := pgtest.URL(t)
+	s := pgtest.Open(t, url)
+	run := enrolltest.OpenRun(t, s, "a", enrolltest.Seats(1))
+	enrolltest.OpenRun(t, s, "b", enrolltest.Seats(1))
+	accept(t, s, enrolltest.Application("a", "ada@example.org", "key"), enrolltest.Person("a", 1), enrolltest.Person("a", 2))
+	settle(t, s, run)
+	accept(t, s, enrolltest.Person("a", 3))
+	for name, sql := range map[string]string{
+		"a second seat for the same person": `INSERT INTO attendances (run_id, user_id, ticket) SELECT run_id, user_id, 2 FROM attendances`,
+		"two seats for one ticket":          `INSERT INTO attendances (run_id, user_id, ticket) SELECT a.run_id, u.id + 1, a.ticket FROM attendances a, users u`,
+		"a seat without a request":          `INSERT INTO attendances (run_id, user_id, ticket) SELECT 2, id, 9 FROM users`,
+		"a seat of nobody":                  `UPDATE attendances SET user_id = 99`,
+		"two users with one address":        `INSERT INTO users (email_key, email, name) SELECT email_key, email, name FROM users`,
+		"a ticket issued twice":             `UPDATE requests SET ticket = 1 WHERE ticket = 2`,
+		"a ticket below one":                `UPDATE requests SET ticket = 0 WHERE ticket = 4`,
+		"an id twice":                       `UPDATE requests SET id = (SELECT id FROM requests WHERE ticket = 1) WHERE ticket = 2`,
+		"a key twice in a run":              `UPDATE requests SET idempotency_key = 'key' WHERE ticket = 2`,
+		"a request in no line":              `UPDATE requests SET run_id = 99 WHERE ticket = 4`,
+		"an unknown kind":                   `UPDATE requests SET kind = 'bribe'`,
+		"an unknown status":                 `UPDATE requests SET status = 'perhaps' WHERE ticket = 4`,
+		"decided without an instant":        `UPDATE requests SET status = 'confirmed' WHERE ticket = 4`,
+		"queued with an instant":            `UPDATE requests SET decided_at = now() WHERE ticket = 4`,
+		"rejected without a reason":         `UPDATE requests SET reason = NULL WHERE ticket = 2`,
+		"confirmed with a reason":           `UPDATE requests SET reason = 'full' WHERE ticket = 1`,
+		"decided before it was accepted":    `UPDATE requests SET decided_at = accepted_at - interval '1 second' WHERE ticket = 1`,
+		"a negative count of seats":         `UPDATE runs SET attendances_count = -1`,
+		"a negative capacity":               `UPDATE runs SET capacity = -1`,
+		"a line that goes back":             `UPDATE runs SET settled_ticket = 1 WHERE slug = 'a'`,
+		"a run with another name":           `UPDATE runs SET slug = 'c' WHERE slug = 'b'`,
+		"a run that ends before it starts":  `UPDATE runs SET ends_at = starts_at - interval '1 hour'`,
+		"a window that closes first":        `UPDATE runs SET closes_at = opens_at`,
+		"a window that never closes":        `UPDATE runs SET closes_at = 'infinity'`,
+		"a window that was open always":     `UPDATE runs SET opens_at = '-infinity'`,
+		"a run in the year 10000":           `UPDATE runs SET ends_at = '10000-01-01'`,
+		"a slug that is no slug":            `INSERT INTO courses (slug, title) VALUES ('A b', 'x')`,
+		"a course without a title":          `INSERT INTO courses (slug, title) VALUES ('x', '')`,
+		"a run of no course":                `UPDATE runs SET course_id = 99`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			conn, err := pgx.Connect(t.Context(), url)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer conn.Close(context.Background())
+			tag, err := conn.Exec(t.Context(), sql)
+			if pg, is := errors.AsType[*pgconn.PgError](err); !is || pg.Code[:2] != "23" {
+				t.Errorf("the database took it (%s): %v", tag, err)
+			}
+		})
+	}
+}
+
+// TestComments: every table says what it is.
+func TestComments(t *testing.T) {
+	t.Parallel()
+	silent := pgtest.Query[string](t, pgtest.URL(t), `
+		SELECT relname FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relkind = 'r'
+		AND relname <> 'goose_db_version' AND obj_description(oid) IS NULL`)
+	if len(silent) > 0 {
+		t.Errorf("tables without a comment: %v", silent)
+	}
+}
