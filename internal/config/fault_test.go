@@ -1,0 +1,165 @@
+package config_test
+
+import (
+	"errors"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/lastseat/lastseat/internal/config"
+)
+
+// wantFaults loads and compares the faults, each as it is printed, with NAME for the name of the file.
+func wantFaults(t *testing.T, file string, environ []string, want ...string) {
+	t.Helper()
+	c, err := config.Load(file, environ)
+	var faults *config.Error
+	if !errors.As(err, &faults) {
+		t.Fatalf("got error %v, want a *config.Error", err)
+	}
+	if !reflect.DeepEqual(c, config.Config{}) {
+		t.Errorf("got %+v beside the error, want nothing", c)
+	}
+	var got []string
+	for _, f := range faults.Faults {
+		line := f.String()
+		if file != "" {
+			line = strings.ReplaceAll(line, file, "NAME")
+		}
+		got = append(got, line)
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got faults\n  %s\nwant\n  %s", strings.Join(got, "\n  "), strings.Join(want, "\n  "))
+	}
+}
+
+func TestAllFaultsAreReportedAtOnce(t *testing.T) {
+	t.Parallel()
+	file := writeFile(t, `log:
+  level: verbose
+  colour: true
+postgres:
+  max_conns: many
+  lock_timeout: 10s
+  lock_timeout: 20s
+postgress: {}
+redis:
+  timeout:
+api:
+  trusted_proxies: 10.0.0.1
+  idle_timeout: [1s]
+  read_timeout: 10
+worker: 3
+`)
+	environ := []string{
+		"LASTSEAT_POSTGRS_URL=x", "LASTSEAT_LOG_LEVEL_FILE=x",
+		"LASTSEAT_API_MAX_WAIT=26s", "LASTSEAT_INTAKE_WAITING=99999999999999999999", "LASTSEAT_API_LISTEN=0.0.0.0:8081",
+	}
+	wantFaults(t, file, environ,
+		"log.colour (line 3 of NAME): unknown key",
+		`postgres.max_conns (line 5 of NAME): must be a whole number, not "many"`,
+		"postgres.lock_timeout (line 7 of NAME): is given twice, first in line 6",
+		"postgress (line 8 of NAME): unknown section",
+		"redis.timeout (line 10 of NAME): has no value; leave the line out to get the default",
+		"api.trusted_proxies (line 12 of NAME): must be a list: [a, b]",
+		"api.idle_timeout (line 13 of NAME): must be one plain value",
+		`api.read_timeout (line 14 of NAME): must be a duration with a unit, such as 500ms, 10s or 2m, not "10"`,
+		"worker (line 15 of NAME): must hold keys and values",
+		"intake.waiting (LASTSEAT_INTAKE_WAITING): must be 1..1000000, not 99999999999999999999",
+		"LASTSEAT_LOG_LEVEL_FILE: unknown variable",
+		"LASTSEAT_POSTGRS_URL: unknown variable",
+		"api.max_wait (LASTSEAT_API_MAX_WAIT): must be 0s..25s, not 26s",
+		`log.level (line 2 of NAME): must be one of debug, info, warn, error, not "verbose"`,
+		"postgres.url (LASTSEAT_POSTGRES_URL): missing: give postgres://user:password@host:port/database, or in "+
+			"LASTSEAT_POSTGRES_URL_FILE the name of a file that holds it",
+		"postgres.statement_timeout (LASTSEAT_POSTGRES_STATEMENT_TIMEOUT): must not be less than postgres.lock_timeout, "+
+			"which is 20s; it is 5s",
+		"intake.commit_timeout (LASTSEAT_INTAKE_COMMIT_TIMEOUT): must be more than twice postgres.lock_timeout, "+
+			"which is 20s; it is 3s",
+		`api.admin_listen (LASTSEAT_API_ADMIN_LISTEN): must differ from api.listen, which is "0.0.0.0:8081"; it is `+
+			`"127.0.0.1:8081"`,
+	)
+}
+
+func TestErrorReadsAsAList(t *testing.T) {
+	t.Parallel()
+	_, err := config.Load("", []string{giveURL, "LASTSEAT_LOG_LEVL=x", "LASTSEAT_SETTLE_BUDGET=0"})
+	want := "2 faults in the configuration:\n" +
+		"  LASTSEAT_LOG_LEVL: unknown variable\n" +
+		"  settle.budget (LASTSEAT_SETTLE_BUDGET): must be 1..10000, not 0"
+	if err == nil || err.Error() != want {
+		t.Errorf("got  %v\nwant %s", err, want)
+	}
+	_, err = config.Load("", []string{giveURL, "LASTSEAT_LOG_LEVL=x"})
+	want = "1 fault in the configuration:\n  LASTSEAT_LOG_LEVL: unknown variable"
+	if err == nil || err.Error() != want {
+		t.Errorf("got  %v\nwant %s", err, want)
+	}
+}
+
+func TestBadValuesAreRefused(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct{ key, value, want string }{
+		"unknown log format":          {"log.format", "xml", `must be one of json, text, not "xml"`},
+		"Postgres URL without host":   {"postgres.lock_url", "postgres:///db", "names no host"},
+		"Postgres key=value string":   {"postgres.lock_url", "host=x", "must begin with postgres:// or postgresql://"},
+		"listen address without port": {"api.listen", "localhost", `must be host:port, not "localhost"`},
+		"listen address, named port":  {"api.listen", ":http", `must have a port of 0..65535, not ":http"`},
+		"listen address, high port":   {"api.listen", ":65536", `must have a port of 0..65535, not ":65536"`},
+		"same listen address": {
+			"worker.admin_listen", "127.0.0.1:8081",
+			`must differ from api.admin_listen, which is "127.0.0.1:8081"; it is "127.0.0.1:8081"`,
+		},
+		"public URL without host":  {"api.public_url", "x.org", "is not a URL such as https://seats.example.org"},
+		"public URL, other scheme": {"api.public_url", "ftp://h", "must begin with http:// or https://"},
+		"public URL with query":    {"api.public_url", "http://h/?a", "must not hold a ? or a #"},
+		"public URL with password": {"api.public_url", "http://u:pw@h", "must not hold a user or a password"},
+		"proxy by name": {
+			"api.trusted_proxies", "10.0.0.1,proxy",
+			`must list IP addresses and CIDR ranges; "proxy" is neither`,
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			variable := "LASTSEAT_" + strings.ToUpper(strings.ReplaceAll(test.key, ".", "_"))
+			wantFaults(t, "", []string{giveURL, variable + "=" + test.value}, test.key+" ("+variable+"): "+test.want)
+		})
+	}
+}
+
+func TestBadFilesAreRefusedTogetherWithTheRest(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct{ content, want string }{
+		"broken YAML":      {"log:\n  level: [info\n", "NAME: is not valid YAML"},
+		"too large":        {strings.Repeat("#", 1<<20+1), "NAME: cannot be read: it is larger than 1048576 bytes"},
+		"second document":  {"log:\n  level: info\n---\nlog:\n", "NAME: holds a second YAML document; there can be one"},
+		"no mapping":       {"- log\n", "NAME: must hold keys and values"},
+		"an alias":         {"log:\n  level: *x\n", "must be one plain value"},
+		"null in the list": {"api:\n  trusted_proxies: [~]\n", "must be a list of plain values"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			file := writeFile(t, test.content)
+			_, err := config.Load(file, []string{"LASTSEAT_TYPO=x", "LASTSEAT_SETTLE_BUDGET=0"})
+			if err == nil {
+				t.Fatal("got no error")
+			}
+			text := strings.ReplaceAll(err.Error(), file, "NAME")
+			for _, want := range []string{test.want, "LASTSEAT_TYPO", "settle.budget", "postgres.url"} {
+				if !strings.Contains(text, want) {
+					t.Errorf("the error lacks %q: %s", want, text)
+				}
+			}
+		})
+	}
+}
+
+func TestMissingFileIsAFault(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "none.yaml")
+	wantFaults(t, file, []string{giveURL}, "NAME: cannot be read: no such file or directory")
+}

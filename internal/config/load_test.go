@@ -1,0 +1,212 @@
+package config_test
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/lastseat/lastseat/internal/config"
+)
+
+// others gives every setting a value that is not its default, written as it prints.
+var others = map[string]string{
+	"log.level":                            "debug",
+	"log.format":                           "text",
+	"postgres.url":                         "postgresql://a:b@one:5432,two:5433/c?target_session_attrs=read-write",
+	"postgres.lock_url":                    "postgres:///c?host=/run/postgresql",
+	"postgres.max_conns":                   "40",
+	"postgres.connect_timeout":             "3s",
+	"postgres.statement_timeout":           "7s",
+	"postgres.lock_timeout":                "1.5s",
+	"postgres.idle_in_transaction_timeout": "1.5s",
+	"redis.url":                            "rediss://u:p@redis.example:6380/3",
+	"redis.timeout":                        "250ms",
+	"api.listen":                           ":9080",
+	"api.admin_listen":                     "[::1]:9081",
+	"api.public_url":                       "https://seats.example.org/app",
+	"api.trusted_proxies":                  "10.0.0.0/8,::1",
+	"api.max_body_bytes":                   "32768",
+	"api.read_header_timeout":              "6s",
+	"api.read_timeout":                     "11s",
+	"api.idle_timeout":                     "3m0s",
+	"api.shutdown_timeout":                 "30s",
+	"api.max_wait":                         "0s",
+	"intake.committers":                    "3",
+	"intake.waiting":                       "100",
+	"intake.gathering":                     "50",
+	"intake.commit_timeout":                "4s",
+	"worker.admin_listen":                  "localhost:9082",
+	"worker.max_lanes":                     "20",
+	"worker.lane_idle":                     "2s",
+	"worker.poll_budget":                   "500",
+	"worker.sweep_interval":                "500ms",
+	"worker.sweep_all_interval":            "20s",
+	"worker.shutdown_timeout":              "40s",
+	"settle.committers":                    "4",
+	"settle.budget":                        "256",
+}
+
+// printed returns a value as it is written in the table above.
+func printed(f field) string {
+	switch value := f.value.Interface().(type) {
+	case config.Secret:
+		return string(value)
+	case []string:
+		return strings.Join(value, ",")
+	default:
+		return fmt.Sprint(value)
+	}
+}
+
+// writeFile returns the name of a new file with this content.
+func writeFile(t *testing.T, content string) string {
+	t.Helper()
+	name := filepath.Join(t.TempDir(), "lastseat.yaml")
+	if err := os.WriteFile(name, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return name
+}
+
+func TestDefaultsNeedOnlyThePostgresURL(t *testing.T) {
+	t.Parallel()
+	got, err := config.Load("", []string{giveURL, "HOME=/root", "LASTSEAT"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := withURL(); !reflect.DeepEqual(got, want) {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+}
+
+func TestEveryKeyCanBeSetFromTheEnvironmentAndFromTheFile(t *testing.T) {
+	t.Parallel()
+	var environ []string
+	var yaml strings.Builder
+	section := ""
+	for _, f := range fieldsOf(&config.Config{}) {
+		text, ok := others[f.key]
+		if !ok {
+			t.Fatalf("the table lacks %s", f.key)
+		}
+		environ = append(environ, f.variable+"="+text)
+		inSection, key, _ := strings.Cut(f.key, ".")
+		if inSection != section {
+			section = inSection
+			fmt.Fprintf(&yaml, "%s:\n", section)
+		}
+		if f.key == "api.trusted_proxies" {
+			text = `["` + strings.ReplaceAll(text, ",", `", "`) + `"]`
+		}
+		fmt.Fprintf(&yaml, "  %s: %s\n", key, strings.Replace(text, "[::1]:9081", `"[::1]:9081"`, 1))
+	}
+
+	sources := map[string]struct {
+		file    string
+		environ []string
+	}{
+		"environment alone":     {"", environ},
+		"file alone":            {writeFile(t, yaml.String()), nil},
+		"environment over file": {shippedFile, environ},
+	}
+	for name, source := range sources {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got, err := config.Load(source.file, source.environ)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defaults := withURL()
+			byDefault := fieldsOf(&defaults)
+			for i, f := range fieldsOf(&got) {
+				if printed(f) != others[f.key] {
+					t.Errorf("%s is %q, want %q", f.key, printed(f), others[f.key])
+				}
+				if printed(byDefault[i]) == others[f.key] {
+					t.Errorf("%s has its default in the table, which shows nothing", f.key)
+				}
+			}
+		})
+	}
+}
+
+func TestValuesAreNormalised(t *testing.T) {
+	t.Parallel()
+	got, err := config.Load("", []string{
+		"LASTSEAT_POSTGRES_URL=postgres://h/overridden", giveURL,
+		"LASTSEAT_API_PUBLIC_URL=https://seats.example.org/",
+		"LASTSEAT_API_TRUSTED_PROXIES= 10.0.0.1 , 10.1.0.0/16",
+		"LASTSEAT_LOG_LEVEL=",
+		"LASTSEAT_API_LISTEN=127.0.0.1:0", "LASTSEAT_API_ADMIN_LISTEN=127.0.0.1:0", // two free ports
+		"LASTSEAT_CONFIG=x", "LASTSEAT_DEV_ANY=x", "LASTSEAT_TEST_ANY=x", // not ours to judge
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := withURL()
+	want.API.PublicURL = "https://seats.example.org"
+	want.API.TrustedProxies = []string{"10.0.0.1", "10.1.0.0/16"}
+	want.API.Listen, want.API.AdminListen = "127.0.0.1:0", "127.0.0.1:0"
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("got  %+v\nwant %+v", got, want)
+	}
+}
+
+func TestFilesThatSayNothingKeepTheDefaults(t *testing.T) {
+	t.Parallel()
+	tests := map[string]string{
+		"empty":              "",
+		"comments":           "# nothing\n",
+		"empty document":     "---\n",
+		"empty sections":     "log:\nredis: {}\napi:\n  # listen: x\n",
+		"a byte-order mark":  "\ufefflog:\n  level: info\n",
+		"Windows line ends":  strings.ReplaceAll(readShipped(t), "\n", "\r\n"),
+		"the defaults again": readShipped(t),
+	}
+	for name, content := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got, err := config.Load(writeFile(t, content), []string{giveURL})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if want := withURL(); !reflect.DeepEqual(got, want) {
+				t.Errorf("got %+v, want %+v", got, want)
+			}
+		})
+	}
+}
+
+func FuzzLoadNeverPanicsOnAFile(f *testing.F) {
+	for _, seed := range []string{
+		"",
+		"log:\n  level: info\n",
+		"api: {trusted_proxies: [10.0.0.1, '::1'], max_wait: 1s}\n",
+		"postgres:\n  url: >-\n    x\n",
+		"a: &a [*a]\n",
+		"<<: {log: ~}\n",
+		"? [x]\n: y\n",
+		"%YAML 1.2\n---\n!!map {}\n...\n---\n",
+		"log:\n\tlevel: \"\\u0000\"\n",
+		"\ufeff- \r",
+	} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, content []byte) {
+		_, err := config.Load(writeFile(t, string(content)), []string{giveURL})
+		if err == nil {
+			return
+		}
+		var faults *config.Error
+		if !errors.As(err, &faults) {
+			t.Fatalf("got error %v, want a *config.Error", err)
+		}
+		if lines := strings.Count(err.Error(), "\n"); lines == 0 || lines != len(faults.Faults) {
+			t.Errorf("%d faults on %d lines: %q", len(faults.Faults), lines, err)
+		}
+	})
+}
