@@ -1,0 +1,28 @@
+// Package gather holds the one idea by which Lastseat is fast: whoever is ready
+// takes everything that waits at that instant and does it in one go. Nobody
+// waits for a timer; while one gathering is on its way to the database, the
+// next one forms.
+package gather
+
+import "context"
+
+// Take waits for an item on ch and returns it with all others that wait behind
+// it, most at the most, in order. Once ctx has ended it no longer waits, and
+// returns nil when nothing is left.
+func Take[T any](ctx context.Context, ch <-chan T, most int) []T {
+	var taken []T
+	select {
+	case item := <-ch:
+		taken = append(taken, item)
+	case <-ctx.Done():
+	}
+	for len(taken) < most {
+		select {
+		case item := <-ch:
+			taken = append(taken, item)
+		default:
+			return taken
+		}
+	}
+	return taken
+}

@@ -1,0 +1,273 @@
+// Package intake gathers the applications that arrive at one API process and
+// commits them in bundles.
+//
+// It owns the wait between a request and its commit: its bound, its order, what
+// to do when a commit fails, and the answer to a repeated Idempotency-Key. It
+// must not know HTTP, SQL or queues.
+package intake
+
+import (
+	"context"
+	"hash/fnv"
+	"log/slog"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/lastseat/lastseat/internal/enroll"
+	"github.com/lastseat/lastseat/internal/gather"
+	"github.com/lastseat/lastseat/internal/outage"
+)
+
+// Ledger accepts applications in one transaction: all or none, in the order
+// given, each once however often it is called with them. An error of code
+// OutcomeUnknown means that it is not known which; any other that none was:
+// LineBlocked because of one of the runs, Internal because of something in an
+// application.
+type Ledger interface {
+	Accept(ctx context.Context, applications []enroll.Application) ([]enroll.Verdict, error)
+}
+
+// Options bound the intake.
+type Options struct {
+	Committers    int           // transactions at once, each with runs of its own
+	Waiting       int           // applications that may wait for one; shared evenly by the committers
+	Gathering     int           // applications in one
+	CommitTimeout time.Duration // after which the outcome is given up as unknown; half of it for one try
+}
+
+// Intake is the door to the lines. Run must be running for Accept to return.
+type Intake struct {
+	ledger  Ledger
+	options Options
+	ring    func(enroll.Bundle)
+	queues  []chan *waiting // one per committer
+	log     *slog.Logger
+	outage  *outage.Log
+	metrics metrics
+}
+
+// waiting is an application on its way to a commit.
+type waiting struct {
+	enroll.Application
+	// same holds later applications of this gathering for the same run with the
+	// same IdempotencyKey: they get this one's answer.
+	same   []*waiting
+	answer chan enroll.Verdict // has room for one
+}
+
+// New returns an intake that accepts into ledger and calls ring, which must not
+// block, for every bundle that was committed.
+func New(ledger Ledger, o Options, ring func(enroll.Bundle), log *slog.Logger, reg prometheus.Registerer) *Intake {
+	in := &Intake{ledger: ledger, options: o, ring: ring, log: log}
+	in.outage = outage.New(log, slog.LevelError, "requests are not accepted")
+	for range o.Committers {
+		in.queues = append(in.queues, make(chan *waiting, max(o.Waiting/o.Committers, 1)))
+	}
+	in.metrics = newMetrics(reg, in.Waiting)
+	return in
+}
+
+// Accept waits until the application is committed and returns its receipt.
+//
+// Its errors have the codes NotFound, RunNotOpen and RunClosed (no ticket was
+// issued), KeyReused (the IdempotencyKey belongs to another application), Busy
+// (too many wait), Unavailable or LineBlocked (the ledger, or this line, does
+// not take requests now), Internal (it cannot be stored) and OutcomeUnknown: if
+// it was accepted, it has the ID of the receipt. The same goes for the end of
+// ctx, which never cancels a commit.
+func (in *Intake) Accept(ctx context.Context, a enroll.Application) (enroll.Receipt, error) {
+	w := &waiting{Application: a, answer: make(chan enroll.Verdict, 1)}
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(a.Run))
+	select {
+	case in.queues[h.Sum32()%uint32(len(in.queues))] <- w:
+	default:
+		in.metrics.refused.WithLabelValues(string(enroll.Busy)).Inc()
+		return enroll.Receipt{}, enroll.Errorf(enroll.Busy, "too many requests are waiting: try again in a moment")
+	}
+	select {
+	case v := <-w.answer:
+		return v.Receipt, v.Err
+	case <-ctx.Done():
+		return perhaps(a), &enroll.Error{Code: enroll.OutcomeUnknown, Err: ctx.Err()}
+	}
+}
+
+// Waiting returns how many applications wait for their commit to begin.
+func (in *Intake) Waiting() int {
+	n := 0
+	for _, q := range in.queues {
+		n += len(q)
+	}
+	return n
+}
+
+// Run commits what arrives until ctx ends, then what is still waiting.
+func (in *Intake) Run(ctx context.Context) error {
+	var g errgroup.Group
+	for _, queue := range in.queues {
+		g.Go(func() error {
+			for all := gather.Take(ctx, queue, in.options.Gathering); all != nil; all = gather.Take(ctx, queue, in.options.Gathering) {
+				in.commit(foldSame(all))
+			}
+			return nil
+		})
+	}
+	return g.Wait()
+}
+
+// foldSame attaches repetitions of an IdempotencyKey to the first one of the
+// gathering, so that no two travel together.
+func foldSame(all []*waiting) []*waiting {
+	type key struct{ run, key string }
+	first := make(map[key]*waiting)
+	gathering := all[:0:0]
+	for _, w := range all {
+		if w.IdempotencyKey != "" {
+			k := key{w.Run, w.IdempotencyKey}
+			if f := first[k]; f != nil {
+				f.same = append(f.same, w)
+				continue
+			}
+			first[k] = w
+		}
+		gathering = append(gathering, w)
+	}
+	return gathering
+}
+
+// commit gives every application of the gathering its answer.
+func (in *Intake) commit(gathering []*waiting) {
+	applications := make([]enroll.Application, len(gathering))
+	for i, w := range gathering {
+		applications[i] = w.Application
+	}
+	start := time.Now()
+	verdicts, err := in.accept(applications)
+	in.metrics.commits.Observe(time.Since(start).Seconds())
+	in.metrics.gatherings.Observe(float64(len(gathering)))
+	if err == nil {
+		in.outage.Worked()
+		for _, b := range bundles(verdicts) {
+			in.ring(b) // first: deciding begins while the answers are on their way
+		}
+		for i, w := range gathering {
+			in.give(w, verdicts[i])
+		}
+		return
+	}
+	if parts := split(gathering, enroll.CodeOf(err)); len(gathering) > 1 && len(parts) > 1 {
+		in.log.Warn("requests were not accepted together: trying them apart", "requests", len(gathering), "parts", len(parts), "code", enroll.CodeOf(err), "error", err)
+		for _, part := range parts {
+			in.commit(part)
+		}
+		return
+	}
+	in.outage.Failed(err, "requests", len(gathering), "code", enroll.CodeOf(err))
+	for _, w := range gathering {
+		in.give(w, enroll.Verdict{Receipt: perhaps(w.Application), Err: err})
+	}
+}
+
+// split takes a gathering apart so that one's trouble stays its own: by run if
+// somebody holds a line, and in halves if something in it cannot be stored,
+// until that stands alone. Validation should have refused it.
+func split(gathering []*waiting, code enroll.Code) [][]*waiting {
+	switch code {
+	case enroll.LineBlocked:
+		at := make(map[string]int)
+		var byRun [][]*waiting
+		for _, w := range gathering {
+			i, seen := at[w.Run]
+			if !seen {
+				i = len(byRun)
+				at[w.Run] = i
+				byRun = append(byRun, nil)
+			}
+			byRun[i] = append(byRun[i], w)
+		}
+		return byRun
+	case enroll.Internal:
+		half := len(gathering) / 2
+		return [][]*waiting{gathering[:half], gathering[half:]}
+	default:
+		return nil
+	}
+}
+
+// accept commits the applications. When a connection breaks during the commit,
+// only trying the same ids again tells how it ended: a lookup could come before
+// a commit that the server is still working on, while the second try waits for
+// the first one's locks.
+func (in *Intake) accept(applications []enroll.Application) ([]enroll.Verdict, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), in.options.CommitTimeout)
+	defer cancel()
+	verdicts, err := in.tryOnce(ctx, applications)
+	if enroll.CodeOf(err) != enroll.OutcomeUnknown {
+		return verdicts, err
+	}
+	unknown := err
+	in.log.Warn("a commit has an unknown outcome: trying the same requests again", "requests", len(applications), "error", err)
+	for wait := 20 * time.Millisecond; err != nil; wait = min(2*wait, 500*time.Millisecond) {
+		select {
+		case <-ctx.Done():
+			return nil, unknown
+		case <-time.After(wait):
+		}
+		verdicts, err = in.tryOnce(ctx, applications)
+	}
+	return verdicts, nil
+}
+
+// tryOnce leaves time for a second try on another connection.
+func (in *Intake) tryOnce(ctx context.Context, applications []enroll.Application) ([]enroll.Verdict, error) {
+	ctx, cancel := context.WithTimeout(ctx, in.options.CommitTimeout/2)
+	defer cancel()
+	return in.ledger.Accept(ctx, applications)
+}
+
+// give answers the application and those that were folded into it.
+func (in *Intake) give(w *waiting, v enroll.Verdict) {
+	for _, each := range append([]*waiting{w}, w.same...) {
+		own := v
+		own.Receipt.Again = v.Receipt.Again || each != w
+		told := own.Err == nil || enroll.CodeOf(own.Err) == enroll.OutcomeUnknown
+		if told && own.Receipt.Again && (each.Name != v.Receipt.Name || each.Address.Typed != v.Receipt.Email) {
+			own = enroll.Verdict{Err: enroll.Errorf(enroll.KeyReused, "this Idempotency-Key came with another body before")}
+		}
+		switch {
+		case own.Err != nil:
+			in.metrics.refused.WithLabelValues(string(enroll.CodeOf(own.Err))).Inc()
+		case !own.Receipt.Again:
+			in.metrics.accepted.Inc()
+		}
+		each.answer <- own
+	}
+}
+
+// perhaps is the receipt of an application that may have been accepted.
+func perhaps(a enroll.Application) enroll.Receipt {
+	return enroll.Receipt{Registration: enroll.Registration{ID: a.ID}, Name: a.Name, Email: a.Address.Typed}
+}
+
+// bundles returns the range of new tickets of each run in the gathering.
+func bundles(verdicts []enroll.Verdict) []enroll.Bundle {
+	var all []enroll.Bundle
+	at := make(map[enroll.RunID]int)
+	for _, v := range verdicts {
+		if v.Err != nil || v.Receipt.Again {
+			continue
+		}
+		r := v.Receipt
+		i, seen := at[r.RunID]
+		if !seen {
+			i = len(all)
+			at[r.RunID] = i
+			all = append(all, enroll.Bundle{RunID: r.RunID, Run: r.Run, First: r.Ticket})
+		}
+		all[i].Last = r.Ticket
+	}
+	return all
+}

@@ -1,0 +1,367 @@
+package intake_test
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"go.uber.org/goleak"
+
+	"github.com/lastseat/lastseat/internal/enroll"
+	"github.com/lastseat/lastseat/internal/enrolltest"
+	"github.com/lastseat/lastseat/internal/intake"
+	"github.com/lastseat/lastseat/internal/pgtest"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// start returns an intake into the database at url that runs until the test
+// ends or stop is called, and what it rang for.
+func start(t *testing.T, url string, change func(*intake.Options)) (in *intake.Intake, rung func() []enroll.Bundle, stop func()) {
+	t.Helper()
+	return startOn(t, pgtest.Open(t, url), change)
+}
+
+func startOn(t *testing.T, ledger intake.Ledger, change func(*intake.Options)) (in *intake.Intake, rung func() []enroll.Bundle, stop func()) {
+	t.Helper()
+	o := intake.Options{Committers: 2, Waiting: 4000, Gathering: 500, CommitTimeout: 5 * time.Second}
+	if change != nil {
+		change(&o)
+	}
+	var mu sync.Mutex
+	var bundles []enroll.Bundle
+	in = intake.New(ledger, o, func(b enroll.Bundle) {
+		mu.Lock()
+		defer mu.Unlock()
+		bundles = append(bundles, b)
+	}, slog.New(slog.DiscardHandler), prometheus.NewRegistry())
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- in.Run(ctx) }()
+	stop = sync.OnceFunc(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+	t.Cleanup(stop)
+	return in, func() []enroll.Bundle {
+		mu.Lock()
+		defer mu.Unlock()
+		return append([]enroll.Bundle(nil), bundles...)
+	}, stop
+}
+
+// answer is what Accept returned.
+type answer struct {
+	enroll.Receipt
+	err error
+}
+
+// acceptAll asks for all at once and returns the answers in the same order.
+func acceptAll(in *intake.Intake, all []enroll.Application) []answer {
+	answers := make([]answer, len(all))
+	var wg sync.WaitGroup
+	for i, a := range all {
+		wg.Go(func() { answers[i].Receipt, answers[i].err = in.Accept(context.Background(), a) })
+	}
+	wg.Wait()
+	return answers
+}
+
+func TestAccept(t *testing.T) {
+	t.Parallel()
+
+	t.Run("takes what waits in one commit and rings once per run", func(t *testing.T) {
+		t.Parallel()
+		url := pgtest.URL(t)
+		for _, run := range []string{"a", "b"} {
+			enrolltest.OpenRun(t, pgtest.Open(t, url), run, nil)
+		}
+		in, rung, _ := start(t, url, func(o *intake.Options) { o.Committers = 1 })
+		release := pgtest.Hold(t, url, `SELECT FROM lines FOR UPDATE`)
+		var all []enroll.Application
+		for i := range 50 {
+			all = append(all, enrolltest.Person("a", i), enrolltest.Person("b", i))
+		}
+		go func() {
+			// One is on its way; the others gather behind it.
+			enrolltest.WaitUntil(t, func() bool { return pgtest.LockWaiters(t, url) == 1 })
+			time.AfterFunc(100*time.Millisecond, release)
+		}()
+		for _, a := range acceptAll(in, all) {
+			if a.err != nil {
+				t.Fatal(a.err)
+			}
+		}
+		tickets := int64(0)
+		for _, b := range rung() {
+			tickets += b.Last - b.First + 1
+		}
+		if n := len(rung()); n > 6 || tickets != 100 {
+			t.Errorf("%d bundles with %d tickets", n, tickets)
+		}
+		pgtest.RequireSound(t, url)
+	})
+
+	t.Run("answers the same key alike, also within one gathering", func(t *testing.T) {
+		t.Parallel()
+		url := pgtest.URL(t)
+		s := pgtest.Open(t, url)
+		enrolltest.OpenRun(t, s, "a", nil)
+		in, _, _ := start(t, url, nil)
+		other, _, _ := start(t, url, nil) // another API process
+		release := pgtest.Hold(t, url, `SELECT FROM lines FOR UPDATE`)
+		time.AfterFunc(100*time.Millisecond, release)
+		var all []enroll.Application
+		for range 40 {
+			all = append(all, enrolltest.Application("a", "ada@example.org", "key"))
+		}
+		all = append(all, enrolltest.Application("a", "bob@example.org", "other"))
+		var wg sync.WaitGroup
+		var here, there []answer
+		wg.Go(func() { here = acceptAll(in, all) })
+		wg.Go(func() { there = acceptAll(other, all) })
+		wg.Wait()
+		first := here[0]
+		for _, a := range append(here[:40:40], there[:40]...) {
+			if a.err != nil || a.ID != first.ID || a.Ticket != first.Ticket || !a.AcceptedAt.Equal(first.AcceptedAt) {
+				t.Errorf("got %+v, want %+v", a, first)
+			}
+		}
+		if n := pgtest.Query[int64](t, url, `SELECT count(*) FROM requests`)[0]; n != 2 {
+			t.Errorf("%d requests, want 2", n)
+		}
+		again := acceptAll(in, []enroll.Application{enrolltest.Application("a", "eve@example.org", "key")})[0]
+		if enroll.CodeOf(again.err) != enroll.KeyReused {
+			t.Errorf("another body under the key got %+v", again)
+		}
+		pgtest.RequireSound(t, url)
+	})
+
+	t.Run("refuses another body under a key within one gathering", func(t *testing.T) {
+		t.Parallel()
+		url := pgtest.URL(t)
+		enrolltest.OpenRun(t, pgtest.Open(t, url), "a", nil)
+		in, _, _ := start(t, url, nil)
+		answers := acceptAll(in, []enroll.Application{
+			enrolltest.Application("a", "ada@example.org", "key"), enrolltest.Application("a", "eve@example.org", "key"),
+		})
+		codes := []enroll.Code{enroll.CodeOf(answers[0].err), enroll.CodeOf(answers[1].err)}
+		if !(codes[0] == "" && codes[1] == enroll.KeyReused || codes[1] == "" && codes[0] == enroll.KeyReused) {
+			t.Errorf("codes %q", codes)
+		}
+	})
+
+	t.Run("says Busy at once when too many wait", func(t *testing.T) {
+		t.Parallel()
+		url := pgtest.URL(t)
+		enrolltest.OpenRun(t, pgtest.Open(t, url), "a", nil)
+		in, _, _ := start(t, url, func(o *intake.Options) { o.Committers, o.Waiting, o.Gathering = 1, 10, 1 })
+		release := pgtest.Hold(t, url, `SELECT FROM lines FOR UPDATE`)
+		var all []enroll.Application
+		for i := range 30 {
+			all = append(all, enrolltest.Person("a", i))
+		}
+		time.AfterFunc(300*time.Millisecond, release)
+		busy := 0
+		for _, a := range acceptAll(in, all) {
+			switch enroll.CodeOf(a.err) {
+			case enroll.Busy:
+				busy++
+			case "":
+			default:
+				t.Error(a.err)
+			}
+		}
+		if accepted := 30 - busy; accepted < 10 || accepted > 12 {
+			t.Errorf("%d were accepted, want the 10 that may wait and those under way", accepted)
+		}
+	})
+
+	t.Run("lets one that cannot be stored stand alone", func(t *testing.T) {
+		t.Parallel()
+		url := pgtest.URL(t)
+		enrolltest.OpenRun(t, pgtest.Open(t, url), "a", nil)
+		in, _, _ := start(t, url, func(o *intake.Options) { o.Committers = 1 })
+		release := pgtest.Hold(t, url, `SELECT FROM lines FOR UPDATE`)
+		time.AfterFunc(100*time.Millisecond, release)
+		var all []enroll.Application
+		for i := range 20 {
+			all = append(all, enrolltest.Person("a", i))
+		}
+		all[13].Name = "N\x00UL" // validation would have refused it
+		for i, a := range acceptAll(in, all) {
+			if (i == 13) != (enroll.CodeOf(a.err) == enroll.Internal) || i != 13 && a.err != nil {
+				t.Errorf("application %d got %v", i, a.err)
+			}
+		}
+		pgtest.RequireSound(t, url)
+	})
+
+	t.Run("lets a run whose line is held not hold up the others", func(t *testing.T) {
+		t.Parallel()
+		url := pgtest.URL(t)
+		s := pgtest.Open(t, url)
+		held := enrolltest.OpenRun(t, s, "held", nil)
+		enrolltest.OpenRun(t, s, "free", nil)
+		impatient := pgtest.Options
+		impatient.LockTimeout = 300 * time.Millisecond
+		in, _, _ := startOn(t, pgtest.OpenWith(t, url, impatient), func(o *intake.Options) { o.Committers = 1 })
+		defer pgtest.Hold(t, url, `SELECT FROM lines WHERE run_id = $1 FOR UPDATE`, held)()
+		answers := acceptAll(in, []enroll.Application{
+			enrolltest.Person("held", 1), enrolltest.Person("free", 1), enrolltest.Person("held", 2), enrolltest.Person("free", 2),
+		})
+		for i, want := range []enroll.Code{enroll.LineBlocked, "", enroll.LineBlocked, ""} {
+			if got := enroll.CodeOf(answers[i].err); got != want {
+				t.Errorf("application %d: code %q, want %q: %v", i, got, want, answers[i].err)
+			}
+		}
+	})
+
+	t.Run("commits what a client that went away asked for", func(t *testing.T) {
+		t.Parallel()
+		url := pgtest.URL(t)
+		enrolltest.OpenRun(t, pgtest.Open(t, url), "a", nil)
+		in, _, _ := start(t, url, nil)
+		release := pgtest.Hold(t, url, `SELECT FROM lines FOR UPDATE`)
+		ctx, cancel := context.WithCancel(t.Context())
+		time.AfterFunc(50*time.Millisecond, cancel)
+		a := enrolltest.Person("a", 1)
+		receipt, err := in.Accept(ctx, a)
+		if enroll.CodeOf(err) != enroll.OutcomeUnknown || receipt.ID != a.ID {
+			t.Errorf("got %+v, %v", receipt, err)
+		}
+		release()
+		enrolltest.WaitUntil(t, func() bool { return pgtest.Query[int64](t, url, `SELECT count(*) FROM requests`)[0] == 1 })
+	})
+
+	t.Run("commits what waits when it is stopped", func(t *testing.T) {
+		t.Parallel()
+		url := pgtest.URL(t)
+		enrolltest.OpenRun(t, pgtest.Open(t, url), "a", nil)
+		in, rung, stop := start(t, url, func(o *intake.Options) { o.Committers, o.Gathering = 1, 1 })
+		release := pgtest.Hold(t, url, `SELECT FROM lines FOR UPDATE`)
+		answers := make(chan []answer)
+		go func() {
+			answers <- acceptAll(in, []enroll.Application{enrolltest.Person("a", 1), enrolltest.Person("a", 2), enrolltest.Person("a", 3)})
+		}()
+		enrolltest.WaitUntil(t, func() bool { return pgtest.LockWaiters(t, url) == 1 })
+		time.AfterFunc(100*time.Millisecond, release)
+		stop()
+		for _, a := range <-answers {
+			if a.err != nil {
+				t.Error(a.err)
+			}
+		}
+		if n := len(rung()); n != 3 {
+			t.Errorf("%d bundles, want 3", n)
+		}
+	})
+}
+
+func TestAcceptOverABrokenConnection(t *testing.T) {
+	t.Parallel()
+	for name, fault := range map[string]pgtest.Fault{"the request is lost": pgtest.CutRequest, "the reply is lost": pgtest.CutReply} {
+		t.Run(name+": accepted once, and told so", func(t *testing.T) {
+			t.Parallel()
+			url := pgtest.URL(t)
+			enrolltest.OpenRun(t, pgtest.Open(t, url), "a", nil)
+			proxy := pgtest.NewProxy(t, url)
+			in, rung, _ := start(t, proxy.URL(), nil)
+			acceptAll(in, []enroll.Application{enrolltest.Person("a", 1)}) // the statements are prepared
+			proxy.Set(fault)
+			a := acceptAll(in, []enroll.Application{enrolltest.Person("a", 2)})[0]
+			if a.err != nil || a.Ticket != 2 || a.Again {
+				t.Errorf("got %+v", a)
+			}
+			if bundles := rung(); len(bundles) != 2 || bundles[1].First != 2 {
+				t.Errorf("rang for %+v", bundles)
+			}
+			pgtest.RequireSound(t, url)
+		})
+	}
+
+	t.Run("nobody answers: who used somebody else's key does not hear of their request", func(t *testing.T) {
+		t.Parallel()
+		url := pgtest.URL(t)
+		enrolltest.OpenRun(t, pgtest.Open(t, url), "a", nil)
+		proxy := pgtest.NewProxy(t, url)
+		in, _, _ := start(t, proxy.URL(), func(o *intake.Options) { o.Committers, o.CommitTimeout = 1, 3*time.Second })
+		// One is on its way, so that the next two travel together; and a second
+		// lock catches them.
+		const lock = `SELECT FROM lines FOR UPDATE`
+		release := pgtest.Hold(t, url, lock)
+		first, second := make(chan []answer), make(chan func())
+		go func() { first <- acceptAll(in, []enroll.Application{enrolltest.Person("a", 1)}) }()
+		enrolltest.WaitUntil(t, func() bool { return pgtest.LockWaiters(t, url) == 1 })
+		go func() { second <- pgtest.Hold(t, url, lock) }()
+		enrolltest.WaitUntil(t, func() bool { return pgtest.LockWaiters(t, url) == 2 })
+		both := make(chan []answer)
+		ada, eve := enrolltest.Application("a", "ada@example.org", "key"), enrolltest.Application("a", "eve@example.org", "key")
+		go func() { both <- acceptAll(in, []enroll.Application{ada, eve}) }()
+		enrolltest.WaitUntil(t, func() bool { return in.Waiting() == 2 })
+		release()
+		<-first
+		defer (<-second)()
+		enrolltest.WaitUntil(t, func() bool { return pgtest.LockWaiters(t, url) == 1 })
+		proxy.Set(pgtest.BlackHole)
+		told := <-both
+		unknown, reused := 0, 0
+		for i, a := range told {
+			switch enroll.CodeOf(a.err) {
+			case enroll.OutcomeUnknown:
+				unknown++
+				if want := []enroll.Application{ada, eve}[i].ID; a.ID != want {
+					t.Errorf("somebody else's id was told")
+				}
+			case enroll.KeyReused:
+				reused++
+			default:
+				t.Error(a.err)
+			}
+		}
+		if unknown != 1 || reused != 1 {
+			t.Errorf("got %v and %v", told[0].err, told[1].err)
+		}
+	})
+
+	t.Run("nobody answers: the outcome is unknown in good time, with the id it would have", func(t *testing.T) {
+		t.Parallel()
+		url := pgtest.URL(t)
+		enrolltest.OpenRun(t, pgtest.Open(t, url), "a", nil)
+		proxy := pgtest.NewProxy(t, url)
+		in, _, _ := start(t, proxy.URL(), func(o *intake.Options) { o.CommitTimeout = 2 * time.Second })
+		acceptAll(in, []enroll.Application{enrolltest.Person("a", 1)})
+		proxy.Set(pgtest.BlackHole)
+		application := enrolltest.Person("a", 2)
+		began := time.Now()
+		a := acceptAll(in, []enroll.Application{application})[0]
+		if enroll.CodeOf(a.err) != enroll.OutcomeUnknown || a.ID != application.ID {
+			t.Errorf("got %+v", a)
+		}
+		if took := time.Since(began); took > 5*time.Second {
+			t.Errorf("it took %s", took)
+		}
+	})
+
+	t.Run("nobody is there: nothing is accepted, said at once", func(t *testing.T) {
+		t.Parallel()
+		url := pgtest.URL(t)
+		enrolltest.OpenRun(t, pgtest.Open(t, url), "a", nil)
+		proxy := pgtest.NewProxy(t, url)
+		proxy.Set(pgtest.Refuse)
+		in, _, _ := start(t, proxy.URL(), nil)
+		a := acceptAll(in, []enroll.Application{enrolltest.Person("a", 1)})[0]
+		if enroll.CodeOf(a.err) != enroll.Unavailable {
+			t.Errorf("got %+v", a)
+		}
+		proxy.Set(pgtest.None)
+		if a := acceptAll(in, []enroll.Application{enrolltest.Person("a", 1)})[0]; a.err != nil || a.Ticket != 1 {
+			t.Errorf("afterwards got %+v", a)
+		}
+	})
+}
