@@ -1,0 +1,100 @@
+package lane
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/maintnotifications"
+)
+
+// errorPause is how long a failed Redis command is held back. Asynq's dequeue
+// loop does not sleep on errors: 50 idle servers used a whole core against a
+// Redis that refused them, and a tenth of that with this pause.
+const errorPause = 250 * time.Millisecond
+
+// Redis knows how to reach Redis.
+type Redis struct{ options redis.Options }
+
+// ParseRedis reads the URL of Redis. Every dial, read and write ends within
+// timeout. The error does not repeat the url.
+func ParseRedis(url string, timeout time.Duration) (Redis, error) {
+	o, err := redis.ParseURL(url)
+	if err != nil {
+		return Redis{}, fmt.Errorf("reading the URL of Redis: it has not the form of one") // err would quote the password
+	}
+	// Without ContextTimeoutEnabled the library ignores a context's deadline.
+	o.ContextTimeoutEnabled = true
+	o.DialTimeout, o.ReadTimeout, o.WriteTimeout, o.PoolTimeout = timeout, timeout, timeout, timeout
+	o.MaxRetries, o.DialerRetries = -1, 1 // whoever calls knows better when to try again
+	// What the library would tell every new connection about itself is an error
+	// to older servers, and each lane makes a new connection.
+	o.DisableIdentity = true
+	o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
+	return Redis{*o}, nil
+}
+
+// Open returns a client. It connects when it is first used.
+func (r Redis) Open() redis.UniversalClient {
+	o := r.options
+	return redis.NewClient(&o)
+}
+
+// OpenForLanes returns a client for so many lanes to share, on which a failure
+// slows down who loops on it.
+func (r Redis) OpenForLanes(lanes int) redis.UniversalClient {
+	o := r.options
+	o.PoolSize = lanes + 10
+	c := redis.NewClient(&o)
+	c.AddHook(pauseOnError{})
+	return c
+}
+
+type pauseOnError struct{}
+
+func (pauseOnError) DialHook(next redis.DialHook) redis.DialHook {
+	return func(ctx context.Context, network, addr string) (net.Conn, error) { return next(ctx, network, addr) }
+}
+
+func (pauseOnError) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		err := next(ctx, cmd)
+		pauseFor(ctx, err)
+		return err
+	}
+}
+
+func (pauseOnError) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		err := next(ctx, cmds)
+		pauseFor(ctx, err)
+		return err
+	}
+}
+
+// pauseFor waits unless the error is an answer: no value, or a script that has
+// to be sent first.
+func pauseFor(ctx context.Context, err error) {
+	if err == nil || errors.Is(err, redis.Nil) || strings.HasPrefix(err.Error(), "NOSCRIPT") {
+		return
+	}
+	select {
+	case <-ctx.Done():
+	case <-time.After(errorPause):
+	}
+}
+
+// LogRedis makes the library's own messages lines of our log. It speaks of
+// connections it makes again, which is no trouble by itself.
+func LogRedis(log *slog.Logger) { redis.SetLogger(redisLog{log}) }
+
+type redisLog struct{ log *slog.Logger }
+
+func (r redisLog) Printf(ctx context.Context, format string, v ...any) {
+	r.log.DebugContext(ctx, fmt.Sprintf(format, v...), "from", "redis")
+}

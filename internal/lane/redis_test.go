@@ -1,0 +1,111 @@
+package lane_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/hibiken/asynq"
+
+	"github.com/lastseat/lastseat/internal/enrolltest"
+	"github.com/lastseat/lastseat/internal/lane"
+	"github.com/lastseat/lastseat/internal/pgtest"
+)
+
+func TestWithoutRedis(t *testing.T) {
+	t.Parallel()
+	people := func(from, n int) (all []int) {
+		for i := range n {
+			all = append(all, from+i)
+		}
+		return all
+	}
+
+	t.Run("Redis is killed: lines move at the sweep's pace, and by tasks when it is back, empty", func(t *testing.T) {
+		t.Parallel()
+		p := newPlace(t)
+		enrolltest.OpenRun(t, p.store, "a", enrolltest.Seats(7))
+		w := p.worker(p.store, nil)
+		p.ask("a", people(0, 5)...)
+		p.waitUntilDrained()
+		p.redis.Kill()
+		before := w.settled("sweep")
+		p.ask("a", people(100, 5)...)
+		p.waitUntilDrained()
+		if n := w.settled("sweep") - before; n != 5 {
+			t.Errorf("the sweep settled %v, want 5", n)
+		}
+		p.redis.Restart()
+		enrolltest.WaitUntil(t, func() bool { return p.client.Ping(context.Background()).Err() == nil })
+		enrolltest.WaitUntil(t, func() bool {
+			before := w.settled("task")
+			p.ask("a", 200+int(before))
+			p.waitUntilDrained()
+			return w.settled("task") > before
+		})
+		pgtest.RequireSound(t, p.url)
+	})
+
+	t.Run("Redis hangs: ringing never blocks and lines move", func(t *testing.T) {
+		t.Parallel()
+		p := newPlace(t)
+		enrolltest.OpenRun(t, p.store, "a", nil)
+		p.worker(p.store, nil)
+		p.ask("a", 1)
+		p.waitUntilDrained()
+		p.redis.Freeze()
+		began := time.Now()
+		for i := range 20 {
+			p.ask("a", 10+i)
+		}
+		if took := time.Since(began); took > 2*time.Second {
+			t.Errorf("asking took %s", took)
+		}
+		p.waitUntilDrained()
+		p.redis.Thaw()
+		pgtest.RequireSound(t, p.url)
+	})
+
+	t.Run("Redis is flushed: everything is settled, and one request brings the queue back into view", func(t *testing.T) {
+		t.Parallel()
+		p := newPlace(t)
+		enrolltest.OpenRun(t, p.store, "a", nil)
+		p.worker(p.store, nil)
+		for i := range 30 {
+			p.ask("a", i)
+			if i == 15 {
+				if err := p.client.FlushAll(context.Background()).Err(); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		p.waitUntilDrained()
+		if err := p.client.FlushAll(context.Background()).Err(); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(300 * time.Millisecond) // nobody asks in the very instant of the loss
+		p.ask("a", 100)
+		p.waitUntilDrained()
+		enrolltest.WaitUntil(t, func() bool {
+			names, err := asynq.NewInspectorFromRedisClient(p.client).Queues()
+			return err == nil && len(names) == 1 && names[0] == lane.QueueName("a")
+		})
+		pgtest.RequireSound(t, p.url)
+	})
+
+	t.Run("a worker stops in good time although Redis hangs", func(t *testing.T) {
+		t.Parallel()
+		p := newPlace(t)
+		enrolltest.OpenRun(t, p.store, "a", nil)
+		w := p.worker(p.store, nil)
+		p.ask("a", 1)
+		p.waitUntilDrained()
+		p.redis.Freeze()
+		began := time.Now()
+		w.stop()
+		if took := time.Since(began); took > 15*time.Second {
+			t.Errorf("it took %s", took)
+		}
+		p.redis.Thaw()
+	})
+}

@@ -1,0 +1,134 @@
+package lane
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/lastseat/lastseat/internal/enroll"
+	"github.com/lastseat/lastseat/internal/gather"
+	"github.com/lastseat/lastseat/internal/pubsub"
+)
+
+// Ledger settles lines and finds those that wait.
+type Ledger interface {
+	// Settle decides the next requests of the runs in one transaction, budget
+	// in all. A run that is missing in the answer is being settled by somebody
+	// else. After an error the outcome is unknown; settling again is safe.
+	Settle(ctx context.Context, runs []enroll.RunID, budget int) (map[enroll.RunID]enroll.Progress, error)
+	// LinesBehind returns those of the runs (nil: of all) whose first undecided
+	// request was accepted at least age ago.
+	LinesBehind(ctx context.Context, runs []enroll.RunID, age time.Duration) ([]enroll.Behind, error)
+}
+
+// settleTimeout ends a transaction that gets no answer at all. The server's own
+// timeouts end it long before if the connection stands.
+const settleTimeout = 10 * time.Second
+
+// errElsewhere: somebody else is settling the run at this instant.
+var errElsewhere = errors.New("the run is being settled elsewhere")
+
+// Settler gathers the lanes that are ready at this instant and settles their
+// runs in one transaction.
+type Settler struct {
+	ledger     Ledger
+	committers int
+	budget     int
+	announce   func(pubsub.Settled)
+	turns      chan *turn
+	log        *slog.Logger
+	metrics    *Metrics
+}
+
+// turn is a lane's wish to settle its run once.
+type turn struct {
+	run  enroll.RunID
+	by   string
+	done chan settled // has room for one
+}
+
+type settled struct {
+	enroll.Progress
+	err error
+}
+
+// NewSettler returns a settler with so many transactions at once, each of at
+// most budget requests. It calls announce, which must not block, for what it
+// settled.
+func NewSettler(ledger Ledger, committers, budget int, announce func(pubsub.Settled), log *slog.Logger, m *Metrics) *Settler {
+	return &Settler{
+		ledger: ledger, committers: committers, budget: budget, announce: announce,
+		turns: make(chan *turn), log: log, metrics: m,
+	}
+}
+
+// Settle settles the run once, together with whoever else is ready. It returns
+// errElsewhere if somebody else holds the run, and ctx's error when ctx ends
+// first; the transaction may then still happen.
+func (s *Settler) Settle(ctx context.Context, run enroll.RunID, by string) (enroll.Progress, error) {
+	t := &turn{run: run, by: by, done: make(chan settled, 1)}
+	select {
+	case s.turns <- t:
+	case <-ctx.Done():
+		return enroll.Progress{}, ctx.Err()
+	}
+	select {
+	case r := <-t.done:
+		return r.Progress, r.err
+	case <-ctx.Done():
+		return enroll.Progress{}, ctx.Err()
+	}
+}
+
+// Run settles until ctx ends.
+func (s *Settler) Run(ctx context.Context) error {
+	var g errgroup.Group
+	for range s.committers {
+		g.Go(func() error {
+			for turns := gather.Take(ctx, s.turns, s.budget); turns != nil; turns = gather.Take(ctx, s.turns, s.budget) {
+				s.settle(turns)
+			}
+			return nil
+		})
+	}
+	return g.Wait()
+}
+
+func (s *Settler) settle(turns []*turn) {
+	runs := make([]enroll.RunID, len(turns))
+	for i, t := range turns {
+		runs[i] = t.run
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), settleTimeout)
+	defer cancel()
+	start := time.Now()
+	progress, err := s.ledger.Settle(ctx, runs, s.budget)
+	s.metrics.settle.Observe(time.Since(start).Seconds())
+	s.metrics.settleRuns.Observe(float64(len(turns)))
+	if err != nil && len(turns) > 1 {
+		s.log.Warn("settling runs together failed: settling each alone", "runs", len(turns), "error", err)
+		for i := range turns {
+			s.settle(turns[i : i+1]) // one run's trouble stays its own
+		}
+		return
+	}
+	for _, t := range turns {
+		p, locked := progress[t.run]
+		delete(progress, t.run) // two lanes of one run, an old one that is ending and its heir: one was first
+		switch {
+		case err != nil:
+			t.done <- settled{err: err}
+		case !locked:
+			t.done <- settled{err: errElsewhere}
+		default:
+			if p.First <= p.Last {
+				s.metrics.settled.WithLabelValues(t.by).Add(float64(p.Last - p.First + 1))
+				s.announce(pubsub.Settled{RunID: t.run, First: p.First, Last: p.Last})
+			}
+			t.done <- settled{Progress: p}
+		}
+	}
+}

@@ -1,0 +1,227 @@
+package lane_test
+
+import (
+	"context"
+	"net/url"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/lastseat/lastseat/internal/enroll"
+	"github.com/lastseat/lastseat/internal/enrolltest"
+	"github.com/lastseat/lastseat/internal/lane"
+	"github.com/lastseat/lastseat/internal/pgtest"
+	"github.com/lastseat/lastseat/internal/pubsub"
+)
+
+// slowLedger takes its time.
+type slowLedger struct {
+	lane.Ledger
+	settle, look time.Duration
+	settling     atomic.Int64 // how often it was asked to settle
+}
+
+func (s *slowLedger) Settle(ctx context.Context, runs []enroll.RunID, budget int) (map[enroll.RunID]enroll.Progress, error) {
+	s.settling.Add(1)
+	time.Sleep(s.settle)
+	return s.Ledger.Settle(ctx, runs, budget)
+}
+
+func (s *slowLedger) LinesBehind(ctx context.Context, runs []enroll.RunID, age time.Duration) ([]enroll.Behind, error) {
+	if runs == nil {
+		time.Sleep(s.look)
+	}
+	return s.Ledger.LinesBehind(ctx, runs, age)
+}
+
+// laneLocks returns how many lane locks are held.
+func (p *place) laneLocks() int64 {
+	return pgtest.Query[int64](p.t, p.url, `
+		SELECT count(*) FROM pg_locks
+		WHERE locktype = 'advisory' AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`)[0]
+}
+
+func TestLanesInTrouble(t *testing.T) {
+	t.Parallel()
+
+	t.Run("a full house of busy lanes makes room for a line that waits", func(t *testing.T) {
+		t.Parallel()
+		p := newPlace(t)
+		enrolltest.OpenRun(t, p.store, "hot", nil)
+		cold := enrolltest.OpenRun(t, p.store, "cold", nil)
+		w := p.worker(p.store, func(o *lane.Options) { o.MaxLanes = 1; o.LaneIdle = time.Minute })
+		p.ask("hot", 0)
+		enrolltest.WaitUntil(t, func() bool { return w.lanes() == 1 })
+		p.ask("cold", 1)
+		n := 0
+		enrolltest.WaitUntil(t, func() bool {
+			n++
+			p.ask("hot", n)
+			behind, err := p.store.LinesBehind(t.Context(), []enroll.RunID{cold}, 0)
+			return err == nil && len(behind) == 0
+		})
+		p.waitUntilDrained()
+	})
+
+	t.Run("a lane that finishes too late ends without harm", func(t *testing.T) {
+		t.Parallel()
+		p := newPlace(t)
+		enrolltest.OpenRun(t, p.store, "a", nil)
+		slow := &slowLedger{Ledger: p.store, settle: 2 * time.Second}
+		w := p.worker(slow, func(o *lane.Options) { o.ShutdownTimeout = 500 * time.Millisecond })
+		p.ask("a", 1)
+		enrolltest.WaitUntil(t, func() bool { return slow.settling.Load() > 0 })
+		w.stop()
+		pgtest.RequireSound(t, p.url)
+	})
+
+	t.Run("a worker that stops keeps its lane until the last transaction is done", func(t *testing.T) {
+		t.Parallel()
+		p := newPlace(t)
+		enrolltest.OpenRun(t, p.store, "a", nil)
+		slow := &slowLedger{Ledger: p.store, settle: 5 * time.Second} // longer than an idle lock session lives
+		w := p.worker(slow, nil)
+		p.ask("a", 1)
+		enrolltest.WaitUntil(t, func() bool { return slow.settling.Load() > 0 })
+		began := time.Now()
+		stopped := make(chan struct{})
+		go func() { w.stop(); close(stopped) }()
+		for time.Since(began) < slow.settle-time.Second {
+			if n := p.laneLocks(); n != 1 {
+				t.Fatalf("%s after SIGTERM %d locks are held", time.Since(began), n)
+			}
+			time.Sleep(100 * time.Millisecond)
+		}
+		<-stopped
+		if n := p.laneLocks(); n != 0 {
+			t.Errorf("%d locks are held at the end", n)
+		}
+	})
+
+	t.Run("a slow look at all runs does not cost the lock connection", func(t *testing.T) {
+		t.Parallel()
+		p := newPlace(t)
+		w := p.worker(&slowLedger{Ledger: p.store, look: 4 * time.Second}, nil)
+		time.Sleep(2 * lane.IdleLocks)
+		if n := w.metric("lastseat_lane_locks_lost_total", ""); n > 0 {
+			t.Errorf("it was lost %v times", n)
+		}
+	})
+
+	t.Run("a clock that was set back hides no line", func(t *testing.T) {
+		t.Parallel()
+		p := newPlace(t)
+		enrolltest.OpenRun(t, p.store, "a", nil)
+		pgtest.Exec(t, p.url, `UPDATE lines SET last_accepted_at = clock_timestamp() + interval '30 minutes'`)
+		p.worker(p.store, func(o *lane.Options) { o.SweepAllInterval = time.Second })
+		p.accept("a", 1) // and its task is lost
+		enrolltest.WaitUntil(t, func() bool {
+			run, err := p.store.Run(t.Context(), "a")
+			return err == nil && run.Waiting() == 0
+		})
+		pgtest.RequireSound(t, p.url)
+	})
+
+	t.Run("tasks that find nothing to do hold up no new request", func(t *testing.T) {
+		t.Parallel()
+		p := newPlace(t)
+		id := enrolltest.OpenRun(t, p.store, "a", nil)
+		const stale = 4000
+		people := make([]int, stale)
+		for i := range people {
+			people[i] = i
+		}
+		p.accept("a", people...)
+		for i := range stale { // a task per request, as if each had come alone while no worker was there
+			p.sender.Ring(enroll.Bundle{RunID: id, Run: "a", First: int64(i + 1), Last: int64(i + 1)})
+		}
+		enrolltest.WaitUntil(t, func() bool { return p.queue("a").Pending == stale })
+		pgtest.Exec(t, p.url, `UPDATE requests SET accepted_at = accepted_at - interval '1 minute'`)
+		p.worker(p.store, nil)
+		p.waitUntilDrained()
+		began := time.Now()
+		p.ask("a", stale)
+		p.waitUntilDrained()
+		if took := time.Since(began); took > 4*time.Second {
+			t.Errorf("a new request was decided after %s, with %d tasks left", took, p.queue("a").Pending)
+		}
+	})
+
+	t.Run("a Redis that is full: the wake-up gets through, and the line moves", func(t *testing.T) {
+		t.Parallel()
+		p := newPlace(t)
+		enrolltest.OpenRun(t, p.store, "a", nil)
+		p.worker(p.store, func(o *lane.Options) { o.SweepAllInterval = time.Hour })
+		if err := p.client.ConfigSet(t.Context(), "maxmemory", "1").Err(); err != nil {
+			t.Fatal(err)
+		}
+		began := time.Now()
+		p.ask("a", 1)
+		p.waitUntilDrained()
+		t.Logf("decided after %s", time.Since(began))
+	})
+
+	t.Run("a connection to Redis that is dead without notice does not make a worker deaf", func(t *testing.T) {
+		t.Parallel()
+		p := newPlace(t)
+		u, err := url.Parse(p.redis.URL())
+		if err != nil {
+			t.Fatal(err)
+		}
+		proxy := pgtest.NewProxy(t, u.String())
+		through, err := lane.ParseRedis(proxy.URL(), time.Second)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := through.Open()
+		defer c.Close()
+		heard := make(chan struct{}, 1000)
+		run(t, func(ctx context.Context) error {
+			return pubsub.ListenWake(ctx, c, quiet, func() {}, func(pubsub.Wake) { heard <- struct{}{} })
+		})
+		hears := func() bool {
+			if err := pubsub.PublishWake(t.Context(), p.client, pubsub.Wake{RunID: 1, Run: "a"}); err != nil {
+				t.Fatal(err)
+			}
+			select {
+			case <-heard:
+				return true
+			case <-time.After(100 * time.Millisecond):
+				return false
+			}
+		}
+		enrolltest.WaitUntil(t, hears)
+		proxy.Set(pgtest.Deafen)
+		for len(heard) > 0 {
+			<-heard
+		}
+		began := time.Now()
+		enrolltest.WaitUntil(t, hears)
+		t.Logf("it hears again after %s", time.Since(began))
+	})
+
+	t.Run("what a killed worker left in a queue is served by the next lane", func(t *testing.T) {
+		t.Parallel()
+		p := newPlace(t)
+		enrolltest.OpenRun(t, p.store, "a", nil)
+		p.ask("a", 1)
+		enrolltest.WaitUntil(t, func() bool { return p.queue("a").Pending == 1 })
+		// As a worker leaves it that is killed in the handler: active, with a
+		// lease that runs out.
+		const keys = "asynq:{run:a}:"
+		expired := redis.Z{Score: float64(time.Now().Add(-2 * time.Minute).Unix()), Member: "1"}
+		for _, err := range []error{
+			p.client.RPopLPush(t.Context(), keys+"pending", keys+"active").Err(),
+			p.client.HSet(t.Context(), keys+"t:1", "state", "active").Err(),
+			p.client.ZAdd(t.Context(), keys+"lease", expired).Err(),
+		} {
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		p.worker(p.store, func(o *lane.Options) { o.LaneIdle = time.Second })
+		enrolltest.WaitUntil(t, func() bool { q := p.queue("a"); return q.Size == 0 && q.Processed >= 1 })
+	})
+}
