@@ -1,0 +1,298 @@
+// Package watch lets many people wait for their registrations at the cost of a
+// few reads.
+//
+// It owns who waits for what in one API process. It reads gatherings of
+// registrations, never one per person, and never keeps a connection for a
+// person. It must not know HTTP or SQL, nor where messages come from.
+package watch
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/lastseat/lastseat/internal/enroll"
+	"github.com/lastseat/lastseat/internal/gather"
+)
+
+const (
+	readersAtOnce = 2
+	readAtOnce    = 500
+	readTimeout   = 5 * time.Second
+
+	// lookEvery is how often everybody who waits is looked after, in case a
+	// message was lost.
+	lookEvery = 3 * time.Second
+)
+
+// Reader reads registrations by id and leaves out unknown ones.
+type Reader interface {
+	Registrations(ctx context.Context, ids []uuid.UUID) ([]enroll.Registration, error)
+}
+
+// Watch reads registrations and waits for their changes. Run must be running.
+type Watch struct {
+	reader Reader
+	reads  chan *read
+	log    *slog.Logger
+	ended  chan struct{} // closed: nobody waits any longer
+
+	mu      sync.Mutex
+	waiters map[enroll.RunID]map[*waiter]struct{}
+	heard   map[enroll.RunID]time.Time // when a run was last heard of
+	stale   map[*waiter]struct{}       // to be read again
+	ring    chan struct{}              // has room for one: stale is not empty
+}
+
+// read is one person's wish to know.
+type read struct {
+	id   uuid.UUID
+	done chan answer // has room for one
+}
+
+type answer struct {
+	enroll.Registration
+	err error
+}
+
+// waiter is one person who waits.
+type waiter struct {
+	id     uuid.UUID
+	run    enroll.RunID
+	ticket int64
+	news   chan enroll.Registration // has room for one: the latest state
+}
+
+// New returns a watch over what reader reads.
+func New(reader Reader, log *slog.Logger) *Watch {
+	return &Watch{
+		reader: reader, log: log,
+		reads:   make(chan *read),
+		ended:   make(chan struct{}),
+		waiters: make(map[enroll.RunID]map[*waiter]struct{}),
+		heard:   make(map[enroll.RunID]time.Time),
+		stale:   make(map[*waiter]struct{}),
+		ring:    make(chan struct{}, 1),
+	}
+}
+
+// Get returns the registration, or an error of code NotFound or Unavailable.
+func (w *Watch) Get(ctx context.Context, id uuid.UUID) (enroll.Registration, error) {
+	r := &read{id: id, done: make(chan answer, 1)}
+	select {
+	case w.reads <- r:
+	case <-ctx.Done():
+		return enroll.Registration{}, ctx.Err()
+	}
+	select {
+	case a := <-r.done:
+		return a.Registration, a.err
+	case <-ctx.Done():
+		return enroll.Registration{}, ctx.Err()
+	}
+}
+
+// Wait returns the registration as soon as enough says so of it, or as it is
+// after d, or as it was last known when the watch is ended. The errors are those
+// of Get; the time for its reads is the caller's to bound.
+func (w *Watch) Wait(ctx context.Context, id uuid.UUID, d time.Duration, enough func(enroll.Registration) bool) (enroll.Registration, error) {
+	start := time.Now() // before the read: whatever is heard of after this counts
+	r, err := w.Get(ctx, id)
+	if err != nil || enough(r) {
+		return r, err
+	}
+	me := w.join(r, start)
+	defer w.leave(me)
+	up := time.NewTimer(d)
+	defer up.Stop()
+	for {
+		select {
+		case r = <-me.news:
+			if enough(r) {
+				return r, nil
+			}
+		case <-up.C:
+			return w.Get(ctx, id) // its place in the line has moved meanwhile
+		case <-w.ended:
+			return r, nil
+		case <-ctx.Done():
+			return r, ctx.Err()
+		}
+	}
+}
+
+func (w *Watch) join(r enroll.Registration, since time.Time) *waiter {
+	me := &waiter{id: r.ID, run: r.RunID, ticket: r.Ticket, news: make(chan enroll.Registration, 1)}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.waiters[me.run] == nil {
+		w.waiters[me.run] = make(map[*waiter]struct{})
+	}
+	w.waiters[me.run][me] = struct{}{}
+	if !w.heard[me.run].Before(since) {
+		w.markStale(me) // it may have changed between the read and now
+	}
+	return me
+}
+
+func (w *Watch) leave(me *waiter) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.stale, me)
+	delete(w.waiters[me.run], me)
+	if len(w.waiters[me.run]) == 0 {
+		delete(w.waiters, me.run)
+	}
+}
+
+// Waiting returns how many people wait.
+func (w *Watch) Waiting() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	n := 0
+	for _, waiters := range w.waiters {
+		n += len(waiters)
+	}
+	return n
+}
+
+// Settled tells that the tickets first to last of a run are decided.
+func (w *Watch) Settled(run enroll.RunID, first, last int64) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.heard[run] = time.Now()
+	for each := range w.waiters[run] {
+		if first <= each.ticket && each.ticket <= last {
+			w.markStale(each)
+		}
+	}
+}
+
+// LookAtAll reads the state of everybody who waits: messages may have been lost.
+func (w *Watch) LookAtAll() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, waiters := range w.waiters {
+		for each := range waiters {
+			w.markStale(each)
+		}
+	}
+	for run, at := range w.heard {
+		if time.Since(at) > 2*readTimeout { // no read takes that long
+			delete(w.heard, run)
+		}
+	}
+}
+
+// markStale has the waiter's state read soon. The caller holds mu.
+func (w *Watch) markStale(each *waiter) {
+	w.stale[each] = struct{}{}
+	select {
+	case w.ring <- struct{}{}:
+	default:
+	}
+}
+
+// End lets everybody who waits, and whoever comes later, go with what is known.
+// It is called once.
+func (w *Watch) End() { close(w.ended) }
+
+// Run reads until ctx ends, then what is still being asked.
+func (w *Watch) Run(ctx context.Context) error {
+	var g errgroup.Group
+	for range readersAtOnce {
+		g.Go(func() error {
+			for all := gather.Take(ctx, w.reads, readAtOnce); all != nil; all = gather.Take(ctx, w.reads, readAtOnce) {
+				w.answer(all)
+			}
+			return nil
+		})
+	}
+	g.Go(func() error {
+		ticker := time.NewTicker(lookEvery)
+		defer ticker.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return nil
+			case <-ticker.C:
+				w.LookAtAll()
+			case <-w.ring:
+				w.refresh()
+			}
+		}
+	})
+	return g.Wait()
+}
+
+func (w *Watch) answer(all []*read) {
+	ids := make([]uuid.UUID, len(all))
+	for i, r := range all {
+		ids[i] = r.id
+	}
+	found, err := w.lookup(ids)
+	for _, r := range all {
+		a := answer{err: err}
+		if err == nil {
+			var known bool
+			if a.Registration, known = found[r.id]; !known {
+				a.err = enroll.Errorf(enroll.NotFound, "there is no such registration")
+			}
+		}
+		r.done <- a
+	}
+}
+
+// refresh reads the stale waiters again and gives them the news.
+func (w *Watch) refresh() {
+	w.mu.Lock()
+	waiters := make([]*waiter, 0, len(w.stale))
+	ids := make([]uuid.UUID, 0, len(w.stale))
+	for each := range w.stale {
+		waiters = append(waiters, each)
+		ids = append(ids, each.id)
+	}
+	clear(w.stale)
+	w.mu.Unlock()
+	for len(ids) > 0 {
+		n := min(len(ids), readAtOnce)
+		found, err := w.lookup(ids[:n])
+		if err != nil {
+			w.log.Warn("the state of people who wait could not be read: the next look will", "error", err)
+			return
+		}
+		for _, each := range waiters[:n] {
+			if r, known := found[each.id]; known {
+				each.tell(r)
+			}
+		}
+		ids, waiters = ids[n:], waiters[n:]
+	}
+}
+
+// tell replaces news that were not taken yet. Only refresh calls it.
+func (each *waiter) tell(r enroll.Registration) {
+	select {
+	case <-each.news:
+	default:
+	}
+	each.news <- r
+}
+
+func (w *Watch) lookup(ids []uuid.UUID) (map[uuid.UUID]enroll.Registration, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), readTimeout)
+	defer cancel()
+	all, err := w.reader.Registrations(ctx, ids)
+	if err != nil {
+		return nil, err
+	}
+	found := make(map[uuid.UUID]enroll.Registration, len(all))
+	for _, r := range all {
+		found[r.ID] = r
+	}
+	return found, nil
+}

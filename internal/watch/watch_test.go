@@ -1,0 +1,198 @@
+package watch_test
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"go.uber.org/goleak"
+
+	"github.com/lastseat/lastseat/internal/enroll"
+	"github.com/lastseat/lastseat/internal/enrolltest"
+	"github.com/lastseat/lastseat/internal/pgtest"
+	"github.com/lastseat/lastseat/internal/postgres"
+	"github.com/lastseat/lastseat/internal/watch"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// reader counts the reads of a store and lets a test step in.
+type reader struct {
+	*postgres.Store
+	reads atomic.Int64
+	after func() // called once, after the first read and before its answer
+	once  sync.Once
+}
+
+func (r *reader) Registrations(ctx context.Context, ids []uuid.UUID) ([]enroll.Registration, error) {
+	r.reads.Add(1)
+	found, err := r.Store.Registrations(ctx, ids)
+	if r.after != nil {
+		r.once.Do(r.after)
+	}
+	return found, err
+}
+
+// line is a run with people in its line, and a watch over them.
+type line struct {
+	t      *testing.T
+	run    enroll.RunID
+	people []enroll.Receipt
+	reader *reader
+	*watch.Watch
+}
+
+func newLine(t *testing.T, people int) *line {
+	t.Helper()
+	s := pgtest.Store(t)
+	l := &line{t: t, run: enrolltest.OpenRun(t, s, "a", nil), reader: &reader{Store: s}}
+	var all []enroll.Application
+	for n := range people {
+		all = append(all, enrolltest.Person("a", n))
+	}
+	verdicts, err := s.Accept(t.Context(), all)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, v := range verdicts {
+		l.people = append(l.people, v.Receipt)
+	}
+	l.Watch = watch.New(l.reader, slog.New(slog.DiscardHandler))
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- l.Run(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+	return l
+}
+
+func (l *line) settle() enroll.Progress {
+	p, err := l.reader.Settle(context.Background(), []enroll.RunID{l.run}, 10_000)
+	if err != nil {
+		l.t.Error(err)
+	}
+	return p[l.run]
+}
+
+func decided(r enroll.Registration) bool { return r.Status != enroll.Queued }
+
+func TestWait(t *testing.T) {
+	t.Parallel()
+
+	t.Run("returns at once when there is nothing to wait for", func(t *testing.T) {
+		t.Parallel()
+		l := newLine(t, 1)
+		l.settle()
+		r, err := l.Wait(t.Context(), l.people[0].ID, time.Minute, decided)
+		if err != nil || r.Status != enroll.Confirmed {
+			t.Errorf("got %+v, %v", r, err)
+		}
+	})
+
+	t.Run("hears a message that comes between the read and the wait", func(t *testing.T) {
+		t.Parallel()
+		l := newLine(t, 1)
+		l.reader.after = func() {
+			p := l.settle()
+			l.Settled(l.run, p.First, p.Last)
+		}
+		began := time.Now()
+		r, err := l.Wait(t.Context(), l.people[0].ID, time.Minute, decided)
+		if err != nil || !decided(r) {
+			t.Errorf("got %+v, %v", r, err)
+		}
+		if took := time.Since(began); took > 2*time.Second {
+			t.Errorf("it took %s: only the safety look found it", took)
+		}
+	})
+
+	t.Run("finds out by itself when a message is lost", func(t *testing.T) {
+		t.Parallel()
+		l := newLine(t, 1)
+		l.reader.after = func() { l.settle() }
+		r, err := l.Wait(t.Context(), l.people[0].ID, time.Minute, decided)
+		if err != nil || !decided(r) {
+			t.Errorf("got %+v, %v", r, err)
+		}
+	})
+
+	t.Run("ends with the newest state when the time is up", func(t *testing.T) {
+		t.Parallel()
+		l := newLine(t, 2)
+		l.reader.after = func() {
+			if _, err := l.reader.Settle(context.Background(), []enroll.RunID{l.run}, 1); err != nil {
+				t.Error(err)
+			}
+		}
+		r, err := l.Wait(t.Context(), l.people[1].ID, 50*time.Millisecond, decided)
+		if err != nil || r.Status != enroll.Queued || r.Position() != 1 {
+			t.Errorf("got %+v, %v", r, err)
+		}
+	})
+
+	t.Run("ends for everybody, and for who comes later, when the watch ends", func(t *testing.T) {
+		t.Parallel()
+		l := newLine(t, 1)
+		l.reader.after = l.End
+		for range 2 {
+			r, err := l.Wait(t.Context(), l.people[0].ID, time.Minute, decided)
+			if err != nil || r.Status != enroll.Queued {
+				t.Errorf("got %+v, %v", r, err)
+			}
+		}
+	})
+
+	t.Run("knows nobody by an unknown id", func(t *testing.T) {
+		t.Parallel()
+		l := newLine(t, 1)
+		if _, err := l.Wait(t.Context(), uuid.New(), time.Minute, decided); enroll.CodeOf(err) != enroll.NotFound {
+			t.Errorf("got %v", err)
+		}
+	})
+
+	t.Run("costs a few reads for many people, and wakes only those it is about", func(t *testing.T) {
+		t.Parallel()
+		const people, early = 1000, 400
+		l := newLine(t, people)
+		var woken atomic.Int64
+		var waiting sync.WaitGroup
+		ctx, cancel := context.WithCancel(t.Context())
+		for _, p := range l.people {
+			waiting.Go(func() {
+				r, err := l.Wait(ctx, p.ID, time.Minute, decided)
+				if err != nil && ctx.Err() == nil {
+					t.Error(err)
+				}
+				if decided(r) {
+					woken.Add(1)
+				}
+			})
+		}
+		enrolltest.WaitUntil(t, func() bool { return l.Waiting() == people })
+		before := l.reader.reads.Load()
+		if _, err := l.reader.Settle(t.Context(), []enroll.RunID{l.run}, early); err != nil {
+			t.Fatal(err)
+		}
+		l.Settled(l.run, 1, early)
+		enrolltest.WaitUntil(t, func() bool { return woken.Load() == early })
+		if n := l.reader.reads.Load() - before; n > 10 { // one or two, and what the safety look adds on a slow machine
+			t.Errorf("%d reads for one message", n)
+		}
+		cancel()
+		waiting.Wait()
+		if n := woken.Load(); n != early {
+			t.Errorf("%d were woken, want %d", n, early)
+		}
+		if n := l.Waiting(); n != 0 {
+			t.Errorf("%d are still waited for", n)
+		}
+	})
+}
