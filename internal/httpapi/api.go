@@ -1,0 +1,103 @@
+// Package httpapi is the HTTP contract: routes, decoding, answers and errors.
+//
+// It owns docs/openapi.yaml. It must not know SQL, Redis or Asynq, and decides
+// nothing about seats. A registration's id is the person's only credential, so
+// no path, id, name or address is ever logged here.
+package httpapi
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"github.com/gin-gonic/gin"
+	"github.com/google/uuid"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/lastseat/lastseat/internal/enroll"
+)
+
+// Catalogue reads courses and runs.
+type Catalogue interface {
+	Courses(ctx context.Context) ([]enroll.Course, error)
+	Course(ctx context.Context, slug string) (enroll.Course, error)
+	Runs(ctx context.Context, course string, open bool) ([]enroll.RunState, error)
+	Run(ctx context.Context, slug string) (enroll.RunState, error)
+}
+
+// Intake accepts applications.
+type Intake interface {
+	Accept(ctx context.Context, a enroll.Application) (enroll.Receipt, error)
+}
+
+// Watch reads registrations and waits for their changes.
+type Watch interface {
+	Get(ctx context.Context, id uuid.UUID) (enroll.Registration, error)
+	Wait(ctx context.Context, id uuid.UUID, d time.Duration, enough func(enroll.Registration) bool) (enroll.Registration, error)
+}
+
+// Options of the API.
+type Options struct {
+	PublicURL      string // where clients reach it, without a trailing slash
+	MaxBodyBytes   int64
+	MaxWait        time.Duration // the longest that ?wait= holds an answer
+	TrustedProxies []string      // addresses or networks whose X-Forwarded-For counts
+}
+
+type api struct {
+	catalogue Catalogue
+	intake    Intake
+	watch     Watch
+	options   Options
+	log       *slog.Logger
+}
+
+// New returns the API as a handler.
+func New(c Catalogue, in Intake, w Watch, o Options, log *slog.Logger, reg prometheus.Registerer) (http.Handler, error) {
+	gin.SetMode(gin.ReleaseMode)
+	a := &api{catalogue: c, intake: in, watch: w, options: o, log: log}
+	e := gin.New()
+	e.HandleMethodNotAllowed = true
+	e.RedirectTrailingSlash = false
+	if err := e.SetTrustedProxies(o.TrustedProxies); err != nil { // nil trusts nobody
+		return nil, fmt.Errorf("reading the trusted proxies: %w", err)
+	}
+	e.Use(a.observe(newMetrics(reg)), a.recover)
+	e.NoRoute(a.answer(func(*gin.Context) error { return errNoRoute }))
+	e.NoMethod(a.answer(func(*gin.Context) error { return errNoMethod }))
+
+	get := func(path string, h func(*gin.Context) error) {
+		e.GET(path, a.answer(h))
+		e.HEAD(path, a.answer(h)) // the server leaves out the body
+	}
+
+	// What there is to ask for.
+	get("/v1/courses", a.listCourses)
+	get("/v1/courses/:course", a.getCourse)
+	get("/v1/runs", a.listRuns)
+	get("/v1/runs/:run", a.getRun)
+
+	// Asking for a seat, and hearing of it.
+	e.POST("/v1/runs/:run/registrations", a.answer(a.register))
+	get("/v1/registrations/:id", a.getRegistration)
+	return e, nil
+}
+
+// readTimeout bounds what one look into the catalogue may take: a database that
+// has vanished gives no answer at all, not even an error.
+const readTimeout = 5 * time.Second
+
+func reading(c *gin.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(c.Request.Context(), readTimeout)
+}
+
+// answer is the one door for errors: a handler either answers or returns one.
+func (a *api) answer(h func(*gin.Context) error) gin.HandlerFunc {
+	return func(c *gin.Context) {
+		if err := h(c); err != nil {
+			a.problem(c, err)
+		}
+	}
+}

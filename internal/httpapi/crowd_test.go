@@ -1,0 +1,66 @@
+package httpapi_test
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/lastseat/lastseat/internal/enroll"
+	"github.com/lastseat/lastseat/internal/redistest"
+)
+
+func TestCrowd_that_waits_for_one_run_hears_at_once_and_with_few_reads(t *testing.T) {
+	// Not parallel: it measures time, and runs alone for that.
+	const people, places = 300, 20
+	s := start(t, place{redis: redistest.Start(t)})
+	s.later = true
+	s.addRun("go-1", seats(places))
+	var crowd []enroll.Application
+	for i := range people {
+		a, err := enroll.Apply("go-1", "A Person", fmt.Sprintf("p%d@example.org", i), "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		crowd = append(crowd, a)
+	}
+	if _, err := s.store.Accept(t.Context(), crowd); err != nil {
+		t.Fatal(err)
+	}
+	var waits []func() answer
+	for _, a := range crowd {
+		waits = append(waits, func() answer { return s.get("/v1/registrations/" + a.ID.String() + "?wait=25") })
+	}
+	before := s.reads.ids.Load()
+	answers := inTheBackground(waits...)
+	eventually(t, "everybody is held", func() bool { return s.reads.ids.Load() >= before+people })
+
+	calls := s.reads.calls.Load()
+	waiting := time.Now()
+	startWorker(t, s)
+	all := answers()
+	calls, took := s.reads.calls.Load()-calls, time.Since(waiting)
+	outcomes := make(map[string]int)
+	var delays []time.Duration
+	for _, a := range all {
+		a.expect(http.StatusOK)
+		r := a.registration()
+		outcomes[r.outcome()]++
+		if r.DecidedAt != nil {
+			delays = append(delays, a.at.Sub(*r.DecidedAt))
+		}
+	}
+	if outcomes["confirmed"] != places || outcomes["rejected full"] != people-places {
+		t.Fatalf("outcomes: %v", outcomes)
+	}
+	slices.Sort(delays)
+	t.Logf("from decision to hearing: median %v, latest %v; %d reads in %v", delays[people/2], delays[people-1], calls, took)
+	if latest := delays[people-1]; latest > time.Second {
+		t.Errorf("somebody heard %v after the decision", latest)
+	}
+	// One for each of the few messages, and the safety reads while they waited.
+	if most := 10 + int64(took/time.Second); calls > most {
+		t.Errorf("it took %d reads to tell %d people, want at most %d", calls, people, most)
+	}
+}

@@ -1,0 +1,117 @@
+package httpapi
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"strings"
+
+	"github.com/gin-gonic/gin"
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/lastseat/lastseat/internal/enroll"
+)
+
+// decode reads the body into v, strictly: names are compared exactly, unknown
+// and repeated ones are refused, and so are invalid UTF-8 and lone surrogates,
+// all of which the standard library's first JSON package lets pass silently.
+func (a *api) decode(c *gin.Context, v any) error {
+	if media, _, err := mime.ParseMediaType(c.GetHeader("Content-Type")); err != nil || media != "application/json" {
+		return enroll.Errorf(unsupported, "send the body as Content-Type: application/json")
+	}
+	body, err := io.ReadAll(http.MaxBytesReader(c.Writer, c.Request.Body, a.options.MaxBodyBytes))
+	if err != nil {
+		if _, is := errors.AsType[*http.MaxBytesError](err); is {
+			return enroll.Errorf(tooLarge, "the body may have %d bytes", a.options.MaxBodyBytes)
+		}
+		return enroll.Errorf(malformed, "the body did not arrive whole")
+	}
+	return decodeJSON(body, v)
+}
+
+func decodeJSON(body []byte, v any) error {
+	err := json.Unmarshal(body, v, json.RejectUnknownMembers(true))
+	if err == nil && jsontext.Value(body).Kind() == 'n' {
+		return errNoObject // the library takes null for an empty object
+	}
+	if err == nil {
+		return nil
+	}
+	if e, is := errors.AsType[*jsontext.SyntacticError](err); is {
+		if errors.Is(e, jsontext.ErrDuplicateName) {
+			return fault(malformed, fieldName(e.JSONPointer), "duplicate", "is there twice")
+		}
+		detail := fmt.Sprintf("it is not valid JSON at byte %d", e.ByteOffset)
+		if field := fieldName(e.JSONPointer); field != "" {
+			return &enroll.Error{Code: malformed, Message: detail, Faults: []enroll.Fault{{Field: field, Code: "malformed", Detail: "is not valid JSON text"}}}
+		}
+		return enroll.Errorf(malformed, "%s", detail)
+	}
+	if e, is := errors.AsType[*json.SemanticError](err); is {
+		field := fieldName(e.JSONPointer)
+		switch {
+		case errors.Is(e, json.ErrUnknownName):
+			return fault(enroll.Invalid, field, "unknown", "is not a field of this request")
+		case field == "":
+			return errNoObject
+		default:
+			return fault(enroll.Invalid, field, "type", "has the wrong type")
+		}
+	}
+	return &enroll.Error{Code: malformed, Message: "it cannot be read", Err: err}
+}
+
+// fieldName returns the top-level name that a pointer leads to, bounded: it is
+// the client's text.
+func fieldName(p jsontext.Pointer) string {
+	const most = 64
+	var name string
+	for token := range p.Tokens() {
+		name = token
+		break
+	}
+	if runes := []rune(name); len(runes) > most {
+		name = string(runes[:most]) + "…"
+	}
+	return name
+}
+
+func fault(code enroll.Code, field, faultCode, detail string) error {
+	return &enroll.Error{Code: code, Faults: []enroll.Fault{{Field: field, Code: faultCode, Detail: detail}}}
+}
+
+// maxIdempotencyKey is the longest key, in characters.
+const maxIdempotencyKey = 255
+
+// idempotencyKey returns the request's Idempotency-Key, or "" if it has none. It
+// may be bare or a quoted string, as in the IETF draft
+// (draft-ietf-httpapi-idempotency-key-header); both name the same key.
+func idempotencyKey(h http.Header) (string, error) {
+	const field = "Idempotency-Key"
+	values := h.Values(field)
+	if len(values) == 0 {
+		return "", nil
+	}
+	if len(values) > 1 {
+		return "", fault(enroll.Invalid, field, "duplicate", "is there twice")
+	}
+	key := strings.TrimSpace(values[0])
+	if len(key) >= 2 && key[0] == '"' && key[len(key)-1] == '"' {
+		key = strings.NewReplacer(`\"`, `"`, `\\`, `\`).Replace(key[1 : len(key)-1])
+	}
+	switch {
+	case key == "":
+		return "", fault(enroll.Invalid, field, "required", "is empty")
+	case len(key) > maxIdempotencyKey:
+		return "", fault(enroll.Invalid, field, "too_long", "is longer than 255 characters")
+	}
+	for _, b := range []byte(key) {
+		if b < ' ' || b > '~' {
+			return "", fault(enroll.Invalid, field, "forbidden_character", "may contain printable ASCII characters only")
+		}
+	}
+	return key, nil
+}

@@ -1,0 +1,21 @@
+package httpapi_test
+
+import (
+	"flag"
+	"log/slog"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/lastseat/lastseat/internal/lane"
+)
+
+func TestMain(m *testing.M) {
+	// These tests wait more than they compute. A -parallel on the command line
+	// still counts.
+	if err := flag.Set("test.parallel", "4"); err != nil {
+		panic(err)
+	}
+	lane.LogRedis(slog.New(slog.DiscardHandler)) // one for the whole process
+	goleak.VerifyTestMain(m)
+}

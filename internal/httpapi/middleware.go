@@ -1,0 +1,107 @@
+package httpapi
+
+import (
+	"log/slog"
+	"net/http"
+	"runtime/debug"
+	"strconv"
+	"time"
+
+	"github.com/gin-gonic/gin"
+	"github.com/google/uuid"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
+
+	"github.com/lastseat/lastseat/internal/enroll"
+)
+
+// What handlers leave for the log line.
+const (
+	requestIDKey = "request_id"
+	errorKey     = "error"
+	runKey       = "run"
+	ticketKey    = "ticket"
+)
+
+type metrics struct{ duration *prometheus.HistogramVec }
+
+func newMetrics(reg prometheus.Registerer) metrics {
+	return metrics{promauto.With(reg).NewHistogramVec(prometheus.HistogramOpts{
+		Name:    "lastseat_http_request_seconds",
+		Help:    "Duration of HTTP requests, by route and status. Requests with ?wait= are held on purpose.",
+		Buckets: prometheus.ExponentialBuckets(0.001, 2.5, 12),
+	}, []string{"method", "route", "status"})}
+}
+
+// observe gives the request an id, measures it and logs it by its route: the
+// path can hold a credential.
+func (a *api) observe(m metrics) gin.HandlerFunc {
+	return func(c *gin.Context) {
+		id := c.GetHeader("X-Request-ID")
+		if !safeID(id) {
+			id = uuid.NewString()
+		}
+		c.Set(requestIDKey, id)
+		c.Header("X-Request-ID", id)
+		c.Header("X-Content-Type-Options", "nosniff")
+		start := time.Now()
+		c.Next()
+		took := time.Since(start)
+
+		route, status := c.FullPath(), c.Writer.Status()
+		method := c.Request.Method
+		if route == "" {
+			route, method = "none", "any" // whatever the client made up
+		}
+		m.duration.WithLabelValues(method, route, strconv.Itoa(status)).Observe(took.Seconds())
+		attrs := []slog.Attr{
+			slog.String("request_id", id), slog.String("method", method), slog.String("route", route),
+			slog.Int("status", status), slog.Duration("took", took), slog.Int("bytes", max(c.Writer.Size(), 0)),
+		}
+		if run := c.GetString(runKey); run != "" {
+			attrs = append(attrs, slog.String("run", run))
+		}
+		if ticket := c.GetInt64(ticketKey); ticket != 0 {
+			attrs = append(attrs, slog.Int64("ticket", ticket))
+		}
+		level := slog.LevelInfo
+		if err, is := c.Value(errorKey).(error); is {
+			attrs = append(attrs, slog.String("code", string(enroll.CodeOf(err))))
+			switch {
+			case c.Request.Context().Err() != nil: // the client went away, which is no trouble of ours
+			case status == http.StatusServiceUnavailable: // who could not answer has logged why, once
+				level = slog.LevelWarn
+			case status >= http.StatusInternalServerError:
+				level = slog.LevelError
+				attrs = append(attrs, slog.Any("error", err))
+			}
+		}
+		a.log.LogAttrs(c.Request.Context(), level, "request", attrs...)
+	}
+}
+
+// safeID tells whether a client's request id may stand in a log.
+func safeID(s string) bool {
+	if s == "" || len(s) > 64 {
+		return false
+	}
+	for _, b := range []byte(s) {
+		letter := b >= 'a' && b <= 'z' || b >= 'A' && b <= 'Z' || b >= '0' && b <= '9'
+		if !letter && b != '-' && b != '_' && b != '.' {
+			return false
+		}
+	}
+	return true
+}
+
+// recover turns a panic into a 500. Gin's own recovery prints the request, and
+// with it credentials.
+func (a *api) recover(c *gin.Context) {
+	defer func() {
+		if v := recover(); v != nil {
+			a.log.Error("a handler panicked", "request_id", c.GetString(requestIDKey), "route", c.FullPath(), "panic", v, "stack", string(debug.Stack()))
+			a.problem(c, enroll.Errorf(enroll.Internal, "an unexpected error"))
+		}
+	}()
+	c.Next()
+}

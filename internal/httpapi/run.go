@@ -1,0 +1,95 @@
+package httpapi
+
+import (
+	"net/http"
+	"time"
+
+	"github.com/gin-gonic/gin"
+
+	"github.com/lastseat/lastseat/internal/enroll"
+)
+
+type runJSON struct {
+	Slug         string        `json:"slug"`
+	Course       string        `json:"course"`
+	Title        string        `json:"title"`
+	Place        string        `json:"place"`
+	TimeZone     string        `json:"time_zone"`
+	StartsAt     *time.Time    `json:"starts_at"`
+	EndsAt       *time.Time    `json:"ends_at"`
+	OpensAt      *time.Time    `json:"opens_at"`
+	ClosesAt     *time.Time    `json:"closes_at"`
+	Registration enroll.Window `json:"registration"`
+	Capacity     *int          `json:"capacity"`
+	SeatsTaken   int           `json:"seats_taken"`
+	SeatsLeft    *int          `json:"seats_left"`
+	OverCapacity bool          `json:"over_capacity"`
+	Line         lineJSON      `json:"line"`
+}
+
+type lineJSON struct {
+	Waiting       int64 `json:"waiting"`
+	SettledTicket int64 `json:"settled_ticket"`
+}
+
+func showRun(r enroll.RunState) runJSON {
+	return runJSON{
+		Slug: r.Slug, Course: r.Course, Title: r.Title, Place: r.Place, TimeZone: r.TimeZone,
+		StartsAt: instant(r.StartsAt), EndsAt: instant(r.EndsAt),
+		OpensAt: instant(r.OpensAt), ClosesAt: instant(r.ClosesAt), Registration: r.Window(),
+		Capacity: r.Capacity, SeatsTaken: r.AttendancesCount, SeatsLeft: r.SeatsLeft(), OverCapacity: r.OverCapacity(),
+		Line: lineJSON{Waiting: r.Waiting(), SettledTicket: r.SettledTicket},
+	}
+}
+
+// listRuns answers GET /v1/runs?course=&registration=open.
+func (a *api) listRuns(c *gin.Context) error {
+	course := c.Query("course")
+	if course != "" {
+		if _, err := enroll.ParseSlug(course); err != nil {
+			return fault(enroll.Invalid, "course", "form", "must be the slug of a course")
+		}
+	}
+	registration := c.Query("registration")
+	if registration != "" && registration != string(enroll.Open) {
+		return fault(enroll.Invalid, "registration", "unknown", "must be open, or left out")
+	}
+	ctx, cancel := reading(c)
+	defer cancel()
+	runs, err := a.catalogue.Runs(ctx, course, registration != "")
+	if err != nil {
+		return err
+	}
+	list := make([]runJSON, len(runs))
+	for i, r := range runs {
+		list[i] = showRun(r)
+	}
+	c.JSON(http.StatusOK, gin.H{"runs": list})
+	return nil
+}
+
+func (a *api) getRun(c *gin.Context) error {
+	slug, err := runSlug(c)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := reading(c)
+	defer cancel()
+	run, err := a.catalogue.Run(ctx, slug)
+	if err != nil {
+		return err
+	}
+	c.JSON(http.StatusOK, showRun(run))
+	return nil
+}
+
+// runSlug returns the run that the path names. What cannot be a slug cannot be a
+// run.
+func runSlug(c *gin.Context) (string, error) {
+	slug, err := enroll.ParseSlug(c.Param("run"))
+	if err != nil {
+		return "", enroll.Errorf(enroll.NotFound, "there is no such run")
+	}
+	c.Set(runKey, slug)
+	return slug, nil
+}
