@@ -1,0 +1,148 @@
+package ops_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/hibiken/asynq"
+	"github.com/redis/go-redis/v9"
+
+	"github.com/lastseat/lastseat/internal/ops"
+	"github.com/lastseat/lastseat/internal/redistest"
+)
+
+var quiet = slog.New(slog.DiscardHandler)
+
+func get(t *testing.T, h http.Handler, method, path string) *httptest.ResponseRecorder {
+	t.Helper()
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), method, path, nil))
+	return w
+}
+
+func TestHealth(t *testing.T) {
+	t.Parallel()
+	var failure error
+	a := ops.NewAdmin(ops.NewRegistry(), quiet, ops.Check{Name: "postgres", Ask: func(context.Context) error { return failure }})
+	if w := get(t, a, "GET", "/readyz"); w.Code != http.StatusOK {
+		t.Errorf("ready: %d %s", w.Code, w.Body)
+	}
+	failure = errors.New("postgres://user:secret@host is away")
+	if w := get(t, a, "GET", "/readyz"); w.Code != http.StatusServiceUnavailable || w.Body.String() != "postgres: not available\n" {
+		t.Errorf("not ready: %d %s", w.Code, w.Body)
+	}
+	failure = nil
+	a.Stopping()
+	if w := get(t, a, "GET", "/readyz"); w.Code != http.StatusServiceUnavailable {
+		t.Errorf("stopping: %d %s", w.Code, w.Body)
+	}
+	if w := get(t, a, "GET", "/livez"); w.Code != http.StatusOK {
+		t.Errorf("alive: %d %s", w.Code, w.Body)
+	}
+	if w := get(t, a, "GET", "/metrics"); w.Code != http.StatusOK || !strings.Contains(w.Body.String(), "go_goroutines") {
+		t.Errorf("metrics: %d", w.Code)
+	}
+}
+
+func TestQueuesAreShownAndNotChanged(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	if _, err := asynq.NewClientFromRedisClient(server.Client()).Enqueue(asynq.NewTask("requests:settle", nil), asynq.Queue("run:go-1")); err != nil {
+		t.Fatal(err)
+	}
+	a := ops.NewAdmin(ops.NewRegistry(), quiet)
+	stop := a.ShowQueues(func() redis.UniversalClient { return redis.NewClient(&redis.Options{Addr: server.Addr()}) })
+	defer stop()
+	if w := get(t, a, "GET", "/ops/queues"); w.Code != http.StatusOK || w.Header().Get("Content-Security-Policy") == "" {
+		t.Errorf("the page: %d", w.Code)
+	}
+	if w := get(t, a, "GET", "/ops/queues/api/queues"); w.Code != http.StatusOK || !strings.Contains(w.Body.String(), `"queue":"run:go-1"`) {
+		t.Errorf("the list: %d %s", w.Code, w.Body)
+	}
+	for method, path := range map[string]string{"POST": "/ops/queues/api/queues/run:go-1:pause", "DELETE": "/ops/queues/api/queues/run:go-1"} {
+		if w := get(t, a, method, path); w.Code != http.StatusMethodNotAllowed {
+			t.Errorf("%s: %d", method, w.Code)
+		}
+	}
+}
+
+func TestServe(t *testing.T) {
+	t.Parallel()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	held, release := make(chan struct{}), make(chan struct{})
+	server := &http.Server{ReadHeaderTimeout: time.Second, Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		close(held)
+		<-release
+		_, _ = io.WriteString(w, "done")
+	})}
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- ops.Serve(ctx, l, server, 10*time.Second, func() { close(release) }) }()
+	answer := make(chan string, 1)
+	go func() {
+		r, err := http.Get("http://" + l.Addr().String())
+		if err != nil {
+			answer <- err.Error()
+			return
+		}
+		defer r.Body.Close()
+		text, _ := io.ReadAll(r.Body)
+		answer <- string(text)
+	}()
+	<-held
+	stop() // while a request is in flight
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+	if got := <-answer; got != "done" {
+		t.Errorf("the request in flight got %q", got)
+	}
+}
+
+func TestAskReady(t *testing.T) {
+	t.Parallel()
+	a := ops.NewAdmin(ops.NewRegistry(), quiet)
+	server := httptest.NewServer(a)
+	defer server.Close()
+	addr := strings.TrimPrefix(server.URL, "http://")
+	if err := ops.AskReady(t.Context(), addr); err != nil {
+		t.Error(err)
+	}
+	_, port, _ := net.SplitHostPort(addr)
+	if err := ops.AskReady(t.Context(), ":"+port); err != nil {
+		t.Errorf("a listener on all addresses: %v", err)
+	}
+	a.Stopping()
+	if err := ops.AskReady(t.Context(), addr); err == nil {
+		t.Error("it is stopping, and counts as ready")
+	}
+}
+
+func TestNewLogger(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	log, err := ops.NewLogger(&out, "json", "warn")
+	if err != nil {
+		t.Fatal(err)
+	}
+	log.Info("no")
+	log.Warn("yes")
+	if got := out.String(); !strings.Contains(got, `"msg":"yes"`) || strings.Contains(got, "no\"") {
+		t.Errorf("got %s", got)
+	}
+	if _, err := ops.NewLogger(&out, "json", "loud"); err == nil {
+		t.Error("an unknown level was taken")
+	}
+}

@@ -1,0 +1,95 @@
+package ops
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+)
+
+// NewLogger returns a logger that writes lines of the format (json or text) from
+// the level (debug, info, warn, error) on.
+func NewLogger(w io.Writer, format, level string) (*slog.Logger, error) {
+	var from slog.Level
+	if err := from.UnmarshalText([]byte(level)); err != nil {
+		return nil, fmt.Errorf("making the log: %w", err)
+	}
+	o := &slog.HandlerOptions{Level: from}
+	if format == "text" {
+		return slog.New(slog.NewTextHandler(w, o)), nil
+	}
+	return slog.New(slog.NewJSONHandler(w, o)), nil
+}
+
+// Serve serves on l until ctx ends, then lets the requests in flight finish, at
+// most for grace. It calls stopping, if it is not nil, before it waits for them.
+func Serve(ctx context.Context, l net.Listener, server *http.Server, grace time.Duration, stopping func()) error {
+	failed := make(chan error, 1)
+	go func() { failed <- server.Serve(l) }()
+	select {
+	case err := <-failed:
+		return fmt.Errorf("serving on %s: %w", l.Addr(), err)
+	case <-ctx.Done():
+	}
+	if stopping != nil {
+		stopping()
+	}
+	closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
+	defer cancel()
+	err := server.Shutdown(closing)
+	if err != nil {
+		err = errors.Join(fmt.Errorf("closing %s: requests were still in flight: %w", l.Addr(), err), server.Close())
+	}
+	if e := <-failed; !errors.Is(e, http.ErrServerClosed) {
+		err = errors.Join(err, e)
+	}
+	return err
+}
+
+// ServeAdmin serves the operator's door until ctx ends. Requests that are still
+// in flight a second later are cut off: they only look.
+func ServeAdmin(ctx context.Context, l net.Listener, a *Admin) error {
+	err := Serve(ctx, l, &http.Server{
+		Handler:           a,
+		ReadHeaderTimeout: 5 * time.Second,
+		ReadTimeout:       10 * time.Second,
+		WriteTimeout:      30 * time.Second,
+		IdleTimeout:       time.Minute,
+		MaxHeaderBytes:    16 << 10,
+	}, time.Second, nil)
+	if errors.Is(err, context.DeadlineExceeded) {
+		return nil
+	}
+	return err
+}
+
+// AskReady returns nil if the process whose admin listener is at addr is ready.
+func AskReady(ctx context.Context, addr string) error {
+	host, port, err := net.SplitHostPort(addr)
+	if err != nil {
+		return fmt.Errorf("asking whether it is ready: %w", err)
+	}
+	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
+		host = "127.0.0.1"
+	}
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+net.JoinHostPort(host, port)+"/readyz", nil)
+	if err != nil {
+		return fmt.Errorf("asking whether it is ready: %w", err)
+	}
+	answer, err := http.DefaultClient.Do(r)
+	if err != nil {
+		return fmt.Errorf("asking whether it is ready: %w", err)
+	}
+	defer answer.Body.Close()
+	if answer.StatusCode != http.StatusOK {
+		text, _ := io.ReadAll(io.LimitReader(answer.Body, 200)) // whatever it says
+		return fmt.Errorf("it is not ready: %s", text)
+	}
+	return nil
+}
