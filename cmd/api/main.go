@@ -1,0 +1,102 @@
+// Command api is the door: it accepts requests into the lines and tells people
+// where they stand.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/lastseat/lastseat/internal/config"
+	"github.com/lastseat/lastseat/internal/ops"
+	"github.com/lastseat/lastseat/internal/postgres"
+)
+
+const usage = `usage: api [-config FILE] [serve | migrate | healthcheck]
+
+  serve        answer HTTP requests until SIGTERM or SIGINT (the default)
+  migrate      bring the schema of the database up to date, then end
+  healthcheck  exit with 0 if the api that runs with this configuration is ready
+
+The configuration is read from FILE (or $LASTSEAT_CONFIG), then from the
+environment; configs/lastseat.yaml explains every setting.
+`
+
+var errUsage = errors.New("usage")
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	err := run(ctx, os.Args[1:], os.Environ(), os.Stdout)
+	stop()
+	switch {
+	case errors.Is(err, errUsage):
+		fmt.Fprint(os.Stderr, usage)
+		os.Exit(2)
+	case err != nil:
+		fmt.Fprintln(os.Stderr, "api:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, args, environ []string, stdout io.Writer) error {
+	flags := flag.NewFlagSet("api", flag.ContinueOnError)
+	flags.SetOutput(io.Discard)
+	file := flags.String("config", config.FileFrom(environ), "")
+	if err := flags.Parse(args); errors.Is(err, flag.ErrHelp) {
+		_, err = io.WriteString(stdout, usage)
+		return err
+	} else if err != nil || flags.NArg() > 1 {
+		return errUsage
+	}
+	command := flags.Arg(0)
+	switch command {
+	case "", "serve", "migrate", "healthcheck":
+	default:
+		return errUsage
+	}
+	c, err := config.Load(*file, environ)
+	if err != nil {
+		return err
+	}
+	log, err := ops.NewLogger(stdout, c.Log.Format, c.Log.Level)
+	if err != nil {
+		return err
+	}
+	switch command {
+	case "migrate":
+		return migrate(ctx, c, log)
+	case "healthcheck":
+		return ops.AskReady(ctx, c.API.AdminListen)
+	default:
+		return serve(ctx, c, log)
+	}
+}
+
+func migrate(ctx context.Context, c config.Config, log *slog.Logger) error {
+	start := time.Now()
+	done, err := postgres.Migrate(ctx, string(c.Postgres.LockURL), options(c, 1))
+	if err != nil {
+		return err
+	}
+	log.Info("the schema is up to date", "applied", done, "took", time.Since(start))
+	return nil
+}
+
+// options returns the database options with so many connections.
+func options(c config.Config, conns int) postgres.Options {
+	return postgres.Options{
+		Name:                     "api",
+		MaxConns:                 conns,
+		ConnectTimeout:           c.Postgres.ConnectTimeout,
+		StatementTimeout:         c.Postgres.StatementTimeout,
+		LockTimeout:              c.Postgres.LockTimeout,
+		IdleInTransactionTimeout: c.Postgres.IdleInTransactionTimeout,
+	}
+}

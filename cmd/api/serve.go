@@ -1,0 +1,126 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/lastseat/lastseat/internal/config"
+	"github.com/lastseat/lastseat/internal/httpapi"
+	"github.com/lastseat/lastseat/internal/intake"
+	"github.com/lastseat/lastseat/internal/lane"
+	"github.com/lastseat/lastseat/internal/ops"
+	"github.com/lastseat/lastseat/internal/postgres"
+	"github.com/lastseat/lastseat/internal/pubsub"
+	"github.com/lastseat/lastseat/internal/watch"
+)
+
+// serve runs the API until ctx ends.
+func serve(ctx context.Context, c config.Config, log *slog.Logger) error {
+	// Accepting has connections of its own: no crowd of readers can take them.
+	ledger, err := postgres.Open(ctx, string(c.Postgres.URL), options(c, c.Intake.Committers))
+	if err != nil {
+		return fmt.Errorf("postgres.url: %w", err)
+	}
+	defer ledger.Close()
+	store, err := postgres.Open(ctx, string(c.Postgres.URL), options(c, int(c.Postgres.MaxConns)))
+	if err != nil {
+		return fmt.Errorf("postgres.url: %w", err)
+	}
+	defer store.Close()
+	lane.LogRedis(log)
+	redis, err := lane.ParseRedis(string(c.Redis.URL), c.Redis.Timeout)
+	if err != nil {
+		return fmt.Errorf("redis.url: %w", err)
+	}
+	messages := redis.Open()
+	defer messages.Close()
+
+	reg := ops.NewRegistry()
+	sender := lane.NewSender(messages, c.Redis.Timeout, log, reg)
+	in := intake.New(ledger, intake.Options{
+		Committers:    c.Intake.Committers,
+		Waiting:       c.Intake.Waiting,
+		Gathering:     c.Intake.Gathering,
+		CommitTimeout: c.Intake.CommitTimeout,
+	}, sender.Ring, log, reg)
+	w := watch.New(store, log)
+	promauto.With(reg).NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "lastseat_people_waiting",
+		Help: "People whose poll is held until their registration changes.",
+	}, func() float64 { return float64(w.Waiting()) })
+	api, err := httpapi.New(store, in, w, httpapi.Options{
+		PublicURL:      c.API.PublicURL,
+		MaxBodyBytes:   c.API.MaxBodyBytes,
+		MaxWait:        c.API.MaxWait,
+		TrustedProxies: c.API.TrustedProxies,
+	}, log, reg)
+	if err != nil {
+		return err
+	}
+	admin := ops.NewAdmin(reg, log, ops.Check{Name: "postgres", Ask: store.Ready})
+	defer admin.ShowQueues(redis.Open)()
+
+	door, err := net.Listen("tcp", c.API.Listen)
+	if err != nil {
+		return fmt.Errorf("listening for people: %w", err)
+	}
+	back, err := net.Listen("tcp", c.API.AdminListen)
+	if err != nil {
+		return fmt.Errorf("listening for operators: %w", err)
+	}
+	log.Info("listening", "api", door.Addr().String(), "admin", back.Addr().String())
+
+	// It stops from the front to the back: no new requests, those in flight
+	// answered, what they wait for committed, what was committed enqueued.
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	committing, stopCommitting := context.WithCancel(context.WithoutCancel(ctx))
+	ringing, stopRinging := context.WithCancel(context.WithoutCancel(ctx))
+	listening, stopListening := context.WithCancel(context.WithoutCancel(ctx))
+	var g errgroup.Group
+	g.Go(func() error {
+		defer stop()
+		defer stopCommitting()
+		server := &http.Server{
+			Handler:           api,
+			ReadHeaderTimeout: c.API.ReadHeaderTimeout,
+			ReadTimeout:       c.API.ReadTimeout,
+			WriteTimeout:      c.API.MaxWait + c.Intake.CommitTimeout + 10*time.Second,
+			IdleTimeout:       c.API.IdleTimeout,
+			MaxHeaderBytes:    16 << 10,
+			ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelDebug),
+		}
+		return ops.Serve(ctx, door, server, c.API.ShutdownTimeout, func() {
+			log.Info("stopping")
+			admin.Stopping()
+			w.End()
+		})
+	})
+	g.Go(func() error {
+		defer stopRinging()
+		return in.Run(committing)
+	})
+	g.Go(func() error {
+		defer stopListening()
+		return sender.Run(ringing)
+	})
+	g.Go(func() error { return w.Run(listening) })
+	g.Go(func() error {
+		return pubsub.ListenSettled(listening, messages, log, w.LookAtAll, func(s pubsub.Settled) { w.Settled(s.RunID, s.First, s.Last) })
+	})
+	g.Go(func() error {
+		defer stop()
+		return ops.ServeAdmin(listening, back, admin)
+	})
+	err = g.Wait()
+	log.Info("stopped")
+	return err
+}

@@ -1,0 +1,97 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/lastseat/lastseat/internal/config"
+	"github.com/lastseat/lastseat/internal/lane"
+	"github.com/lastseat/lastseat/internal/ops"
+	"github.com/lastseat/lastseat/internal/postgres"
+	"github.com/lastseat/lastseat/internal/pubsub"
+)
+
+// serve runs the worker until ctx ends.
+func serve(ctx context.Context, c config.Config, log *slog.Logger) error {
+	options := postgres.Options{
+		Name:                     "worker",
+		MaxConns:                 int(c.Postgres.MaxConns),
+		ConnectTimeout:           c.Postgres.ConnectTimeout,
+		StatementTimeout:         c.Postgres.StatementTimeout,
+		LockTimeout:              c.Postgres.LockTimeout,
+		IdleInTransactionTimeout: c.Postgres.IdleInTransactionTimeout,
+	}
+	store, err := postgres.Open(ctx, string(c.Postgres.URL), options)
+	if err != nil {
+		return fmt.Errorf("postgres.url: %w", err)
+	}
+	defer store.Close()
+	lane.LogRedis(log)
+	redis, err := lane.ParseRedis(string(c.Redis.URL), c.Redis.Timeout)
+	if err != nil {
+		return fmt.Errorf("redis.url: %w", err)
+	}
+	messages := redis.Open()
+	defer messages.Close()
+	queues := redis.OpenForLanes(c.Worker.MaxLanes)
+	defer queues.Close()
+
+	reg := ops.NewRegistry()
+	metrics := lane.NewMetrics(reg)
+	announcer := pubsub.NewAnnouncer(messages)
+	settler := lane.NewSettler(store, c.Settle.Committers, c.Settle.Budget, announcer.Announce, log, metrics)
+	connect := func(ctx context.Context) (lane.Locks, error) {
+		return postgres.ConnectLaneLocks(ctx, string(c.Postgres.LockURL), options, lane.IdleLocks)
+	}
+	supervisor := lane.NewSupervisor(connect, store, settler, queues, messages, lane.Options{
+		MaxLanes:         c.Worker.MaxLanes,
+		LaneIdle:         c.Worker.LaneIdle,
+		PollBudget:       c.Worker.PollBudget,
+		SweepInterval:    c.Worker.SweepInterval,
+		SweepAllInterval: c.Worker.SweepAllInterval,
+		ShutdownTimeout:  c.Worker.ShutdownTimeout,
+	}, log, metrics)
+	admin := ops.NewAdmin(reg, log,
+		ops.Check{Name: "postgres", Ask: store.Ready},
+		ops.Check{Name: "lane locks", Ask: supervisor.Ready})
+	defer admin.ShowQueues(redis.Open)()
+
+	back, err := net.Listen("tcp", c.Worker.AdminListen)
+	if err != nil {
+		return fmt.Errorf("listening for operators: %w", err)
+	}
+	log.Info("listening", "admin", back.Addr().String())
+
+	// It stops from the front to the back: lanes end, what they settle is
+	// written, what was written is announced.
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	settling, stopSettling := context.WithCancel(context.WithoutCancel(ctx))
+	announcing, stopAnnouncing := context.WithCancel(context.WithoutCancel(ctx))
+	context.AfterFunc(ctx, func() {
+		log.Info("stopping")
+		admin.Stopping()
+	})
+	var g errgroup.Group
+	g.Go(func() error {
+		defer stop()
+		defer stopSettling()
+		return supervisor.Run(ctx)
+	})
+	g.Go(func() error {
+		defer stopAnnouncing()
+		return settler.Run(settling)
+	})
+	g.Go(func() error { return announcer.Run(announcing) })
+	g.Go(func() error {
+		defer stop()
+		return ops.ServeAdmin(announcing, back, admin)
+	})
+	err = g.Wait()
+	log.Info("stopped")
+	return err
+}
