@@ -1,0 +1,101 @@
+package systemtest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"net/http"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/lastseat/lastseat/internal/enrolltest"
+	"github.com/lastseat/lastseat/internal/pgtest"
+)
+
+func TestPrograms(t *testing.T) {
+	t.Parallel()
+
+	t.Run("stop in order with status 0, and a held poll gets its answer", func(t *testing.T) {
+		t.Parallel()
+		s := newSite(t)
+		enrolltest.OpenRun(t, pgtest.Open(t, s.url), "a", nil)
+		api := s.start("api")
+		var asked, polled told
+		if err := s.ask(api, "a", 1, &asked); err != nil {
+			t.Fatal(err)
+		}
+		answer := make(chan error, 1)
+		go func() {
+			r, err := http.NewRequestWithContext(context.Background(), http.MethodGet, "http://"+api.API+"/v1/registrations/"+asked.ID.String()+"?wait=25", nil)
+			if err == nil {
+				err = do(r, http.StatusOK, &polled)
+			}
+			answer <- err
+		}()
+		time.Sleep(200 * time.Millisecond) // it is held: there is no worker
+		began := time.Now()
+		api.stop()
+		if err := <-answer; err != nil || polled.Status != "queued" {
+			t.Errorf("the poll got %+v, %v", polled, err)
+		}
+		if took := time.Since(began); took > 5*time.Second {
+			t.Errorf("stopping took %s", took)
+		}
+		worker := s.start("worker")
+		worker.stop()
+	})
+
+	t.Run("say all that is wrong with their configuration, and exit with 1", func(t *testing.T) {
+		t.Parallel()
+		for _, program := range []string{"api", "worker"} {
+			code, out := runProgram(t, []string{"LASTSEAT_LOG_LEVEL=loud", "LASTSEAT_TYPO=1"}, program)
+			for _, want := range []string{"LASTSEAT_POSTGRES_URL", "LASTSEAT_LOG_LEVEL", "LASTSEAT_TYPO"} {
+				if code != 1 || !strings.Contains(out, want) {
+					t.Errorf("%s: status %d, and does not speak of %s: %s", program, code, want, out)
+				}
+			}
+		}
+	})
+
+	t.Run("explain themselves, and exit with 2 where they are not understood", func(t *testing.T) {
+		t.Parallel()
+		for _, program := range []string{"api", "worker"} {
+			if code, out := runProgram(t, nil, program, "-help"); code != 0 || !strings.Contains(out, "usage: "+program) {
+				t.Errorf("%s -help: status %d: %s", program, code, out)
+			}
+			if code, out := runProgram(t, nil, program, "dance"); code != 2 || !strings.Contains(out, "usage: "+program) {
+				t.Errorf("%s dance: status %d: %s", program, code, out)
+			}
+		}
+	})
+
+	t.Run("migrate and answer health checks", func(t *testing.T) {
+		t.Parallel()
+		s := &site{t: t, url: pgtest.EmptyURL(t)}
+		env := []string{"LASTSEAT_POSTGRES_URL=" + s.url}
+		if code, out := runProgram(t, env, "api", "migrate"); code != 0 {
+			t.Errorf("migrate: status %d: %s", code, out)
+		}
+		if code, _ := runProgram(t, append(env, "LASTSEAT_API_ADMIN_LISTEN=127.0.0.1:1"), "api", "healthcheck"); code != 1 {
+			t.Errorf("healthcheck of nothing: status %d", code)
+		}
+	})
+}
+
+func runProgram(t *testing.T, env []string, program string, args ...string) (int, string) {
+	t.Helper()
+	cmd := exec.Command(filepath.Join(bin, program), args...)
+	cmd.Env = append([]string{}, env...)
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	err := cmd.Run()
+	if exit, is := errors.AsType[*exec.ExitError](err); is {
+		return exit.ExitCode(), out.String()
+	} else if err != nil {
+		t.Fatal(err)
+	}
+	return 0, out.String()
+}

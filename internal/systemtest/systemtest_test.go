@@ -1,0 +1,258 @@
+// Package systemtest starts the real programs as processes and kills, freezes
+// and restarts them while people ask for seats.
+package systemtest
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/lastseat/lastseat/internal/enrolltest"
+	"github.com/lastseat/lastseat/internal/pgtest"
+	"github.com/lastseat/lastseat/internal/redistest"
+)
+
+// bin is the folder with the programs, built once.
+var bin string
+
+func TestMain(m *testing.M) {
+	os.Exit(func() int {
+		var err error
+		if bin, err = os.MkdirTemp("", "lastseat-systemtest-"); err != nil {
+			panic(err)
+		}
+		defer os.RemoveAll(bin)
+		build := exec.Command("go", "build", "-buildvcs=false", "-o", bin+"/", "../../cmd/api", "../../cmd/worker")
+		if out, err := build.CombinedOutput(); err != nil {
+			fmt.Fprintf(os.Stderr, "building the programs: %v\n%s", err, out)
+			return 1
+		}
+		return m.Run()
+	}())
+}
+
+// site is a database and a Redis, and the processes that work on them.
+type site struct {
+	t     testing.TB
+	url   string
+	redis *redistest.Server
+}
+
+func newSite(t testing.TB) *site {
+	t.Helper()
+	return &site{t: t, url: pgtest.URL(t), redis: redistest.Start(t)}
+}
+
+// process is a program that runs.
+type process struct {
+	t         testing.TB
+	cmd       *exec.Cmd
+	addresses chan listening
+	exited    chan struct{}
+	listening
+}
+
+// listening is what a program logs once it listens.
+type listening struct {
+	Msg   string `json:"msg"`
+	API   string `json:"api"`
+	Admin string `json:"admin"`
+}
+
+// start starts api or worker and waits until it is ready.
+func (s *site) start(program string) *process {
+	s.t.Helper()
+	cmd := exec.Command(filepath.Join(bin, program))
+	cmd.Env = []string{
+		"LASTSEAT_POSTGRES_URL=" + s.url, "LASTSEAT_REDIS_URL=" + s.redis.URL(),
+		"LASTSEAT_API_LISTEN=127.0.0.1:0", "LASTSEAT_API_ADMIN_LISTEN=127.0.0.1:0", "LASTSEAT_WORKER_ADMIN_LISTEN=127.0.0.1:0",
+	}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	cmd.Stderr = cmd.Stdout
+	if err := cmd.Start(); err != nil {
+		s.t.Fatal(err)
+	}
+	p := &process{t: s.t, cmd: cmd, addresses: make(chan listening, 1), exited: make(chan struct{})}
+	go p.read(out)
+	s.t.Cleanup(func() {
+		_ = cmd.Process.Signal(syscall.SIGCONT)
+		_ = cmd.Process.Kill()
+		<-p.exited
+	})
+	select {
+	case p.listening = <-p.addresses:
+	case <-p.exited:
+		s.t.Fatalf("%s ended", program)
+	case <-time.After(20 * time.Second):
+		s.t.Fatalf("%s does not listen", program)
+	}
+	enrolltest.WaitUntil(s.t, func() bool {
+		answer, err := http.Get("http://" + p.Admin + "/readyz")
+		if err != nil {
+			return false
+		}
+		answer.Body.Close()
+		return answer.StatusCode == http.StatusOK
+	})
+	return p
+}
+
+// read finds out where the program listens, and shows its errors.
+func (p *process) read(out io.Reader) {
+	for lines := bufio.NewScanner(out); lines.Scan(); {
+		var l listening
+		if json.Unmarshal(lines.Bytes(), &l) == nil && l.Msg == "listening" {
+			p.addresses <- l
+		}
+	}
+	_ = p.cmd.Wait()
+	close(p.exited)
+}
+
+func (p *process) signal(sig syscall.Signal) { _ = p.cmd.Process.Signal(sig) }
+
+// stop ends the program in order, which must be a success.
+func (p *process) stop() {
+	p.t.Helper()
+	p.signal(syscall.SIGTERM)
+	select {
+	case <-p.exited:
+	case <-time.After(30 * time.Second):
+		p.t.Fatal("it does not stop")
+	}
+	if code := p.cmd.ProcessState.ExitCode(); code != 0 {
+		p.t.Errorf("exit status %d", code)
+	}
+}
+
+// told is what somebody was told.
+type told struct {
+	ID     uuid.UUID `json:"id"`
+	Ticket int64     `json:"ticket"`
+	Status string    `json:"status"`
+	Final  bool      `json:"final"`
+}
+
+// rush has people ask for seats of a run over HTTP, in turn at the APIs, and
+// calls halfway once when half of them were answered. An answer that does not
+// come is asked for again with the same Idempotency-Key. It returns what each
+// was told with 202.
+func (s *site) rush(run string, people int, apis []*process, halfway func()) []told {
+	s.t.Helper()
+	var answered atomic.Int64
+	var once sync.Once
+	var wg sync.WaitGroup
+	answers := make([]told, people)
+	next := make(chan int)
+	for range 32 {
+		wg.Go(func() {
+			for n := range next {
+				for try := 0; ; try++ {
+					api := apis[(n+try)%len(apis)]
+					err := s.ask(api, run, n, &answers[n])
+					if err == nil {
+						break
+					}
+					if try > 200 {
+						s.t.Errorf("person %d gave up: %v", n, err)
+						break
+					}
+					time.Sleep(50 * time.Millisecond)
+				}
+				if answered.Add(1) >= int64(people/2) {
+					once.Do(halfway)
+				}
+			}
+		})
+	}
+	for n := range people {
+		next <- n
+	}
+	close(next)
+	wg.Wait()
+	return answers
+}
+
+func (s *site) ask(api *process, run string, n int, answer *told) error {
+	r, err := http.NewRequestWithContext(context.Background(), http.MethodPost, "http://"+api.API+"/v1/runs/"+run+"/registrations",
+		strings.NewReader(fmt.Sprintf(`{"name": "Person %d", "email": "p%d@example.org"}`, n, n)))
+	if err != nil {
+		return err
+	}
+	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("Idempotency-Key", fmt.Sprintf("person-%d", n))
+	return do(r, http.StatusAccepted, answer)
+}
+
+var client = &http.Client{Timeout: 40 * time.Second, Transport: &http.Transport{MaxIdleConnsPerHost: 64}}
+
+func do(r *http.Request, want int, v any) error {
+	answer, err := client.Do(r)
+	if err != nil {
+		return err
+	}
+	defer answer.Body.Close()
+	body, err := io.ReadAll(answer.Body)
+	if err != nil {
+		return err
+	}
+	if answer.StatusCode != want {
+		return errors.New(answer.Status + " " + string(body))
+	}
+	return json.Unmarshal(body, v)
+}
+
+// requireSettled waits until the run's line is decided, at most for within, and
+// checks it against the rules and against what people were told.
+func (s *site) requireSettled(run string, seats int, answers []told, within time.Duration) {
+	s.t.Helper()
+	began := time.Now()
+	enrolltest.WaitUntil(s.t, func() bool {
+		return pgtest.Query[bool](s.t, s.url, `
+			SELECT l.last_ticket = r.settled_ticket FROM runs r JOIN lines l ON l.run_id = r.id WHERE r.slug = $1`, run)[0]
+	})
+	if took := time.Since(began); took > within {
+		s.t.Errorf("the line moved on for %s after the last answer, at most %s belong", took, within)
+	}
+	pgtest.RequireSound(s.t, s.url)
+	line := make(map[string]bool)
+	for _, each := range pgtest.Query[string](s.t, s.url, `SELECT id || ' ' || ticket FROM requests`) {
+		line[each] = true
+	}
+	told := make(map[int64]bool)
+	for n, a := range answers {
+		if told[a.Ticket] {
+			s.t.Errorf("two people were told ticket %d", a.Ticket)
+		}
+		told[a.Ticket] = true
+		if !line[fmt.Sprintf("%s %d", a.ID, a.Ticket)] {
+			s.t.Errorf("person %d was told ticket %d, and the line does not have it", n, a.Ticket)
+		}
+	}
+	if len(line) != len(answers) {
+		s.t.Errorf("%d requests are in the line for %d people", len(line), len(answers))
+	}
+	// The first who asked are the first served.
+	if last := pgtest.Query[int64](s.t, s.url, `SELECT max(ticket) FROM requests WHERE status = 'confirmed'`)[0]; last != int64(seats) {
+		s.t.Errorf("the last ticket with a seat is %d, want %d", last, seats)
+	}
+}
