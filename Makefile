@@ -1,0 +1,41 @@
+# Everything a developer does with lastseat. All of it works from any folder (make -C), as root and as an ordinary user,
+# and twice at the same time. What it makes lies below .dev/.
+
+GO     ?= go
+PEOPLE ?= 500
+SEATS  ?= 20
+JSON   ?=
+ARGS   ?=
+
+# Builds cmd/dev and becomes it, so that signals and exit statuses pass. Built under another name first: somebody may
+# be running the old one, or building the same.
+dev = mkdir -p .dev/bin && new=.dev/bin/dev.$$$$ && \
+	{ $(GO) build -buildvcs=false -o $$new ./cmd/dev && mv -f $$new .dev/bin/dev || { rm -f $$new; exit 1; }; } && \
+	exec .dev/bin/dev
+
+.DEFAULT_GOAL := help
+.PHONY: help run test rush oversell lint build
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+run: ## Postgres, Redis, API and worker in the foreground, with example courses (Ctrl-C stops it)
+	@$(dev) run
+
+test: ## the whole suite with -race; ARGS="-run Settle ./internal/enroll" for a part of it
+	@$(dev) test $(ARGS)
+
+rush: ## PEOPLE=500 want SEATS=20 at the same moment; JSON=1 prints the numbers as the last line
+	@$(dev) rush -people=$(PEOPLE) -seats=$(SEATS) $(if $(JSON),-json)
+
+oversell: ## the usual answers to the question of the last seat, then lastseat, before the same crowd
+	@$(dev) oversell
+
+lint: ## go vet, gofmt, golangci-lint
+	$(GO) vet ./...
+	@unformatted=$$(gofmt -l .) && if [ -n "$$unformatted" ]; then echo "gofmt -w these:"; echo "$$unformatted"; exit 1; fi
+	$(GO) tool -modfile=tools/go.mod golangci-lint run
+
+build: ## api and worker into .dev/bin
+	@mkdir -p .dev/bin
+	$(GO) build -buildvcs=false -o .dev/bin/ ./cmd/api ./cmd/worker

@@ -1,0 +1,124 @@
+// Command dev is the developer's tool: it brings up the whole of lastseat on one machine and takes it down again.
+// It owns everything below .dev/ in the module's root. It is never part of a deployment, and it knows nothing of
+// the domain: what it starts are the same programs with the same environment variables as anywhere else.
+//
+//	main.go       subcommands, exit codes
+//	run.go        dev run: the stack in the foreground
+//	rush.go       dev rush: the last-seat race; rush_load.go: the people; rush_verdict.go: the check
+//	oversell.go   dev oversell: the usual answers beside this one
+//	seed.go       the example courses and runs
+//	test.go       dev test: go test on services of its own
+//	stack.go      build, migrate, api and worker on top of the services
+//	services.go   Postgres and Redis: given by the environment, or own
+//	postgres.go   a Postgres of our own
+//	cluster.go    its data folder; account.go: whose that is; leftover.go: what a dirty stop left on it
+//	redis.go      a Redis of our own
+//	binaries.go   where the programs are; install.go: how they get there
+//	folder.go     .dev/<instance>, claimed by a lock
+//	process.go    one child process, and the family of all of them
+//	console.go    prefixed output
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+)
+
+const usage = `dev runs lastseat on this machine.
+
+usage: dev <command> [arguments]
+
+  run                     Postgres, Redis, API and worker in the foreground, with example courses; Ctrl-C stops it all
+  rush [-people N] [-seats N] [-json]
+                          the last-seat race on the stack that runs, or on one of its own, with a verdict
+  oversell                the usual answers to the question of the last seat, and then lastseat, before the same crowd
+  test [go test args]     the whole suite with -race -shuffle=on on a Postgres of its own
+  help                    this text
+
+environment:
+  LASTSEAT_POSTGRES_URL       a database to use instead of an own one (run)
+  LASTSEAT_REDIS_URL          a Redis to use instead of an own one (run)
+  LASTSEAT_TEST_POSTGRES_URL  a server to test on, as a user who may create databases (test)
+  LASTSEAT_TEST_REDIS_SERVER  the redis-server program the tests start (test)
+  LASTSEAT_DEV_INSTALL=no     never install Debian packages
+  NO_COLOR                    no colours
+`
+
+// tool is what every subcommand works with.
+type tool struct {
+	root   string // the module's root, symbolic links resolved
+	getenv func(string) string
+	stdout io.Writer
+	stderr io.Writer
+	log    *console // what the tool itself says, and the lines of its children
+}
+
+// exitStatus is an error that says nothing more: what failed has spoken for itself, and the number is passed on.
+type exitStatus int
+
+func (e exitStatus) Error() string { return fmt.Sprintf("exit status %d", int(e)) }
+
+// Exit statuses of this program beside 0 and 1.
+const (
+	exitUsage       exitStatus = 2
+	exitInterrupted exitStatus = 130
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	// The second signal has its default effect: this process dies at once, and on Linux the kernel then tells the
+	// children to stop (process_linux.go).
+	context.AfterFunc(ctx, stop)
+
+	err := run(ctx, os.Args[1:], os.Getenv, os.Stdout, os.Stderr)
+	var status exitStatus
+	switch {
+	case err == nil:
+	case errors.As(err, &status):
+		os.Exit(int(status))
+	default:
+		fmt.Fprintln(os.Stderr, "dev:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, args []string, getenv func(string) string, stdout, stderr io.Writer) error {
+	command := "help"
+	if len(args) > 0 {
+		command, args = args[0], args[1:]
+	}
+
+	var do func(*tool, context.Context, []string) error
+	switch command {
+	case "run":
+		do = (*tool).run
+	case "rush":
+		do = (*tool).rush
+	case "oversell":
+		do = (*tool).oversell
+	case "test":
+		do = (*tool).test
+	case "help", "-h", "-help", "--help":
+		_, err := io.WriteString(stdout, usage)
+		return err
+	default:
+		fmt.Fprintf(stderr, "dev: unknown command %q\n\n%s", command, usage)
+		return exitUsage
+	}
+
+	root, err := moduleRoot()
+	if err != nil {
+		return err
+	}
+	// Standard output belongs to what a command is asked for: for run that is the log, for the others it is not.
+	log := newConsole(stderr, getenv)
+	if command == "run" {
+		log = newConsole(stdout, getenv)
+	}
+	return do(&tool{root: root, getenv: getenv, stdout: stdout, stderr: stderr, log: log}, ctx, args)
+}

@@ -1,0 +1,219 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// stack is a running lastseat: services, API and worker. As stack.json it lies in the instance's folder while it runs,
+// for other processes to find.
+type stack struct {
+	services
+	APIURL         string `json:"api_url"`
+	APIAdminURL    string `json:"api_admin_url"`
+	WorkerAdminURL string `json:"worker_admin_url"`
+	Folder         string `json:"folder"` // absolute; api and worker are in its bin, the logs of the services beside it
+}
+
+const stackFile = "stack.json"
+
+// stackOptions are what differs between the uses of a stack.
+type stackOptions struct {
+	name       string   // of the instance folder, .dev/<name>
+	scratch    bool     // begin without data, and leave none
+	knownPorts bool     // 8080, 8081 and 8082 if they are free; else any
+	env        []string // more environment for api and worker, as NAME=value
+}
+
+// withStack builds and starts a stack, calls body when it is ready, and stops it when body returns. The context of body
+// is done on a signal, or when a part of the stack has died; then that is what withStack returns.
+func (t *tool) withStack(ctx context.Context, o stackOptions, body func(context.Context, *stack) error) error {
+	return t.withFolder(ctx, o.name, o.scratch, func(ctx context.Context, family *family, f *folder) error {
+		s := &stack{Folder: f.path}
+		t.log.printf("this is instance %s: data and logs are in %s", filepath.Base(f.path), f.path)
+		t.log.printf("building api and worker")
+		if err := t.build(ctx, f); err != nil {
+			return err
+		}
+		var err error
+		s.services, err = t.startServices(ctx, family, f, postgresOptions{durable: true, maxConnections: 200, database: "lastseat"})
+		if err != nil {
+			return err
+		}
+		if err := t.startPrograms(ctx, family, f, s, o); err != nil {
+			return err
+		}
+		if err := s.publish(f); err != nil {
+			return err
+		}
+		defer func() { _ = os.Remove(f.join(stackFile)) }() // without its lock it counts for nothing
+		return body(ctx, s)
+	})
+}
+
+// build compiles the two programs into the folder.
+func (t *tool) build(ctx context.Context, f *folder) error {
+	if err := os.MkdirAll(f.join("bin"), 0o755); err != nil {
+		return err
+	}
+	out := t.log.lines("dev")
+	err := runProcess(ctx, command{
+		name: "go build", dir: t.root, stdout: out, stderr: out, stop: syscall.SIGINT,
+		// Without -buildvcs=false the build fails where git does not trust the folder, as for root in another's tree.
+		args: []string{"go", "build", "-buildvcs=false", "-o", f.join("bin") + "/", "./cmd/api", "./cmd/worker"},
+	})
+	return wrap("building api and worker", err)
+}
+
+// startPrograms migrates the database, starts worker and API and waits until both are ready.
+func (t *tool) startPrograms(ctx context.Context, family *family, f *folder, s *stack, o stackOptions) error {
+	env := append(os.Environ(), "LASTSEAT_POSTGRES_URL="+s.PostgresURL, "LASTSEAT_REDIS_URL="+s.RedisURL, "LASTSEAT_LOG_FORMAT=text")
+	env = append(env, o.env...)
+	api, worker := t.log.lines("api"), t.log.lines("worker")
+
+	t.log.printf("migrating the database")
+	migrate := command{name: "api migrate", args: []string{f.join("bin", "api"), "migrate"}, dir: t.root, env: env, stdout: api, stderr: api}
+	if err := runProcess(ctx, migrate); err != nil {
+		return wrap("migrating the database", err)
+	}
+
+	// From choosing ports to having them, one instance at a time: two that start together would choose the same.
+	lock, err := awaitLock(ctx, filepath.Join(t.root, ".dev", "ports.lock"))
+	if err != nil {
+		return err
+	}
+	defer lock.Close()
+	ports, err := t.choosePorts(o.knownPorts)
+	if err != nil {
+		return err
+	}
+	s.APIURL, s.APIAdminURL, s.WorkerAdminURL = "http://"+ports[0], "http://"+ports[1], "http://"+ports[2]
+	env = append(env,
+		"LASTSEAT_API_LISTEN="+ports[0], "LASTSEAT_API_ADMIN_LISTEN="+ports[1], "LASTSEAT_API_PUBLIC_URL="+s.APIURL,
+		"LASTSEAT_WORKER_ADMIN_LISTEN="+ports[2],
+	)
+
+	t.log.printf("starting worker and api")
+	// In this order, because a family stops in the opposite one: the API takes no more requests, then the lanes finish.
+	var started []*process
+	for _, c := range []command{
+		{name: "worker", stdout: worker, stderr: worker},
+		{name: "api", stdout: api, stderr: api},
+	} {
+		c.args, c.dir, c.env, c.grace = []string{f.join("bin", c.name)}, t.root, env, 40*time.Second
+		p, err := startProcess(c)
+		if err != nil {
+			return err
+		}
+		family.adopt(p)
+		started = append(started, p)
+	}
+	for i, admin := range []string{s.WorkerAdminURL, s.APIAdminURL} {
+		ready := func(ctx context.Context) error { return getReady(ctx, admin) }
+		if err := awaitAnswer(ctx, started[i], time.Minute, ready); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// choosePorts returns three addresses nobody listens on: of the API, its admin listener, the worker's admin listener.
+func (t *tool) choosePorts(known bool) ([]string, error) {
+	var addresses []string
+	for i, name := range []string{"the API", "the API's admin listener", "the worker's admin listener"} {
+		if wanted := fmt.Sprintf("127.0.0.1:%d", 8080+i); known {
+			if l, err := net.Listen("tcp", wanted); err == nil {
+				l.Close()
+				addresses = append(addresses, wanted)
+				continue
+			}
+			t.log.printf("%s is in use: %s gets another port", wanted, name)
+		}
+		for {
+			port, err := freePort()
+			if err != nil {
+				return nil, err
+			}
+			if address := "127.0.0.1:" + port; !slices.Contains(addresses, address) {
+				addresses = append(addresses, address)
+				break
+			}
+		}
+	}
+	return addresses, nil
+}
+
+func getReady(ctx context.Context, admin string) error {
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, admin+"/readyz", nil)
+	if err != nil {
+		return err
+	}
+	response, err := http.DefaultClient.Do(r)
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		return fmt.Errorf("%s/readyz answers %s", admin, response.Status)
+	}
+	return nil
+}
+
+// publish writes stack.json. It holds passwords.
+func (s *stack) publish(f *folder) error {
+	content, err := json.MarshalIndent(s, "", "  ")
+	if err != nil {
+		return err
+	}
+	unfinished := f.join(stackFile + ".new")
+	if err := os.WriteFile(unfinished, append(content, '\n'), 0o600); err != nil {
+		return err
+	}
+	return os.Rename(unfinished, f.join(stackFile))
+}
+
+// runningStack returns the stack that runs as .dev/<name>, or else as <name>-2, <name>-3, …; an error that matches
+// fs.ErrNotExist if there is none.
+func runningStack(root, name string) (*stack, error) {
+	files, err := filepath.Glob(filepath.Join(root, ".dev", name+"*", stackFile))
+	if err != nil {
+		return nil, err
+	}
+	slices.SortFunc(files, func(a, b string) int { return len(a) - len(b) })
+	for _, file := range files {
+		dir := filepath.Dir(file)
+		if instance := filepath.Base(dir); instance != name && !strings.HasPrefix(instance, name+"-") {
+			continue
+		}
+		// A stack.json that a dirty stop left behind has nobody who holds the lock.
+		lock, err := tryLock(filepath.Join(dir, "lock"))
+		if err == nil {
+			lock.Close()
+			continue
+		}
+		if !errors.Is(err, errLocked) {
+			continue
+		}
+		content, err := os.ReadFile(file)
+		if err != nil {
+			continue
+		}
+		s := new(stack)
+		if err := json.Unmarshal(content, s); err != nil {
+			return nil, fmt.Errorf("reading %s: %w", file, err)
+		}
+		return s, nil
+	}
+	return nil, fmt.Errorf("no stack %q is running (make run starts one): %w", name, fs.ErrNotExist)
+}

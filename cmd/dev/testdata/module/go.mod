@@ -1,0 +1,3 @@
+module example.org/fake
+
+go 1.26
