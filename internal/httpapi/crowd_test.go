@@ -56,7 +56,9 @@ func TestCrowd_that_waits_for_one_run_hears_at_once_and_with_few_reads(t *testin
 	}
 	slices.Sort(delays)
 	t.Logf("from decision to hearing: median %v, latest %v; %d reads in %v", delays[people/2], delays[people-1], calls, took)
-	if latest := delays[people-1]; latest > time.Second {
+	// A fifth of a second on a quiet machine. Much more says that messages do not
+	// get through; that they do is what the number of reads says below.
+	if latest := delays[people-1]; latest > 5*time.Second {
 		t.Errorf("somebody heard %v after the decision", latest)
 	}
 	// One for each of the few messages, and the safety reads while they waited.

@@ -154,6 +154,22 @@ func (w *worker) settled(by string) float64 {
 	return w.metric("lastseat_requests_settled_total", by)
 }
 
+// waitUntilSettled waits until the workers have counted so many requests: they
+// count after the commit that others see.
+func waitUntilSettled(t *testing.T, n float64, workers ...*worker) {
+	t.Helper()
+	enrolltest.WaitUntil(t, func() bool {
+		sum := 0.0
+		for _, w := range workers {
+			sum += w.settled("task") + w.settled("sweep")
+		}
+		if sum > n {
+			t.Fatalf("%v requests were counted, want %v", sum, n)
+		}
+		return sum == n
+	})
+}
+
 func (w *worker) lanes() float64 { return w.metric("lastseat_lanes", "") }
 
 // metric returns the value of a counter or gauge whose one label, if it has any,
@@ -233,12 +249,16 @@ func TestTwoWorkersAndManyRuns(t *testing.T) {
 	if watched.overlaps > 0 {
 		t.Errorf("%d times two settled one run at once", watched.overlaps)
 	}
+	waitUntilSettled(t, 2*runs*rounds, workers...)
 	task, sweep := 0.0, 0.0
 	for _, w := range workers {
 		task, sweep = task+w.settled("task"), sweep+w.settled("sweep")
 	}
-	if share := task / (task + sweep); task+sweep != 2*runs*rounds || share < 0.95 {
-		t.Errorf("%v requests were settled by tasks and %v by the sweep, of %d", task, sweep, 2*runs*rounds)
+	// Where nobody had to wait for a second, which a machine that is busy with
+	// other things makes people do, the sweep has no business.
+	slowest := pgtest.Query[float64](t, p.url, `SELECT max(extract(epoch FROM decided_at - accepted_at))::float8 FROM requests`)[0]
+	if share := task / (task + sweep); share < 0.95 && slowest < 1 {
+		t.Errorf("%v requests were settled by tasks and %v by the sweep; the slowest waited %v s", task, sweep, slowest)
 	}
 	if workers[0].settled("task") == 0 || workers[1].settled("task") == 0 {
 		t.Error("one of the workers had nothing to do")
@@ -259,6 +279,7 @@ func TestLanes(t *testing.T) {
 		pgtest.Exec(t, p.url, `UPDATE requests SET accepted_at = accepted_at - interval '1 minute' WHERE run_id = $1`, id)
 		w := p.worker(p.store, nil)
 		p.waitUntilDrained()
+		waitUntilSettled(t, 3, w)
 		if n := w.settled("sweep"); n != 3 {
 			t.Errorf("the sweep settled %v, want 3", n)
 		}
@@ -277,9 +298,7 @@ func TestLanes(t *testing.T) {
 			p.waitUntilDrained()
 			time.Sleep(time.Duration(i) * 2 * time.Millisecond) // 0 to 120 ms: before, at and after the end
 		}
-		if n := w.settled("task") + w.settled("sweep"); n != 60 {
-			t.Errorf("%v were settled, want 60", n)
-		}
+		waitUntilSettled(t, 60, w)
 	})
 
 	t.Run("no more lanes than the worker may have, and everybody's turn comes", func(t *testing.T) {
@@ -312,9 +331,7 @@ func TestLanes(t *testing.T) {
 			p.ask("a", 200+i)
 		}
 		p.waitUntilDrained()
-		if first.settled("task")+second.settled("task")+first.settled("sweep")+second.settled("sweep") != 60 {
-			t.Error("requests were counted twice or not at all")
-		}
+		waitUntilSettled(t, 60, first, second)
 		pgtest.RequireSound(t, p.url)
 	})
 

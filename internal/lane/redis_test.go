@@ -28,10 +28,12 @@ func TestWithoutRedis(t *testing.T) {
 		w := p.worker(p.store, nil)
 		p.ask("a", people(0, 5)...)
 		p.waitUntilDrained()
+		waitUntilSettled(t, 5, w)
 		p.redis.Kill()
 		before := w.settled("sweep")
 		p.ask("a", people(100, 5)...)
 		p.waitUntilDrained()
+		waitUntilSettled(t, 10, w)
 		if n := w.settled("sweep") - before; n != 5 {
 			t.Errorf("the sweep settled %v, want 5", n)
 		}
