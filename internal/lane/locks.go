@@ -114,3 +114,30 @@ func (s *Supervisor) lost(err error) {
 	s.crowded = nil
 	s.metrics.lanes.Set(0)
 }
+
+// claim takes the run's lock and tells whether it did. The caller holds mu.
+func (s *Supervisor) claim(run enroll.RunID) bool {
+	if s.stopping || s.locks == nil || time.Since(s.elsewhere[run]) < elsewhereFor {
+		return false
+	}
+	ctx, cancel := context.WithTimeout(s.held, pingTimeout)
+	defer cancel()
+	mine, err := s.locks.TryLock(ctx, run)
+	if err != nil {
+		s.lost(err)
+		return false
+	}
+	if !mine {
+		s.elsewhere[run] = time.Now()
+	}
+	return mine
+}
+
+// giveUp gives the run's lock back. The caller holds mu and the lock.
+func (s *Supervisor) giveUp(run enroll.RunID) {
+	ctx, cancel := context.WithTimeout(s.held, pingTimeout)
+	defer cancel()
+	if err := s.locks.Unlock(ctx, run); err != nil {
+		s.lost(err)
+	}
+}

@@ -143,9 +143,11 @@ func (s *Supervisor) found(b enroll.Behind) {
 		return
 	}
 	s.metrics.refused.Inc()
-	if slices.ContainsFunc(s.crowded, func(c enroll.Behind) bool { return c.RunID == b.RunID }) {
+	waits := slices.ContainsFunc(s.crowded, func(c enroll.Behind) bool { return c.RunID == b.RunID })
+	if waits || !s.claim(b.RunID) { // another worker's lane is at it
 		return
 	}
+	s.giveUp(b.RunID) // until there is room
 	s.crowded = append(s.crowded, b)
 	if s.retiring < len(s.crowded) {
 		s.retireOldest()
@@ -171,22 +173,14 @@ func (s *Supervisor) retireOldest() {
 // start starts a lane unless there is one, it is known to be elsewhere, or this
 // worker has no place for it. The caller holds mu.
 func (s *Supervisor) start(run enroll.RunID, slug string, first bool) {
-	if s.stopping || s.locks == nil || s.lanes[run] != nil || time.Since(s.elsewhere[run]) < elsewhereFor {
+	if s.lanes[run] != nil {
 		return
 	}
 	if len(s.lanes) >= s.options.MaxLanes {
 		s.metrics.refused.Inc()
 		return
 	}
-	ctx, cancel := context.WithTimeout(s.held, pingTimeout)
-	defer cancel()
-	mine, err := s.locks.TryLock(ctx, run)
-	if err != nil {
-		s.lost(err)
-		return
-	}
-	if !mine {
-		s.elsewhere[run] = time.Now()
+	if !s.claim(run) {
 		return
 	}
 	stopped, stop := context.WithCancel(context.Background())
@@ -230,11 +224,7 @@ func (s *Supervisor) end(l *lane) {
 	if owned {
 		delete(s.lanes, l.run)
 		s.metrics.lanes.Set(float64(len(s.lanes)))
-		ctx, cancel := context.WithTimeout(s.held, pingTimeout)
-		if err := s.locks.Unlock(ctx, l.run); err != nil {
-			s.lost(err)
-		}
-		cancel()
+		s.giveUp(l.run)
 		if len(s.crowded) > 0 {
 			next := s.crowded[0]
 			s.crowded = s.crowded[1:]
