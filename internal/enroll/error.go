@@ -22,7 +22,7 @@ const (
 	KeyReused      Code = "key_reused"      // an Idempotency-Key with another body
 	Conflict       Code = "conflict"        // it exists already
 	Busy           Code = "busy"            // more waits than can be kept: nothing was accepted
-	Unavailable    Code = "unavailable"     // the database cannot be reached: nothing was accepted
+	Unavailable    Code = "unavailable"     // the database cannot be reached or takes no work now: nothing was accepted
 	LineBlocked    Code = "line_blocked"    // somebody holds a run's line: nothing was accepted
 	OutcomeUnknown Code = "outcome_unknown" // the commit may or may not have happened
 )
@@ -54,6 +54,11 @@ type Fault struct {
 	Field  string // the name as sent
 	Code   string // stable, for programs
 	Detail string // for people
+}
+
+// FaultIn returns an Error with the code and one fault.
+func FaultIn(field string, code Code, faultCode, detail string) error {
+	return &Error{Code: code, Faults: []Fault{{Field: field, Code: faultCode, Detail: detail}}}
 }
 
 func (e *Error) Error() string {

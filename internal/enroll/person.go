@@ -28,7 +28,7 @@ type Name string
 // character, and holds no control characters and none that reorder text.
 func ParseName(s string) (Name, error) {
 	fault := func(code, detail string) (Name, error) {
-		return "", &Error{Code: Invalid, Faults: []Fault{{Field: "name", Code: code, Detail: detail}}}
+		return "", FaultIn("name", Invalid, code, detail)
 	}
 	if !utf8.ValidString(s) {
 		return fault("invalid_text", "is not valid UTF-8")
@@ -110,7 +110,7 @@ var domains = idna.New(
 // signs are significant.
 func ParseAddress(s string) (Address, error) {
 	fault := func(code, detail string) (Address, error) {
-		return Address{}, &Error{Code: Invalid, Faults: []Fault{{Field: "email", Code: code, Detail: detail}}}
+		return Address{}, FaultIn("email", Invalid, code, detail)
 	}
 	if !utf8.ValidString(s) {
 		return fault("invalid_text", "is not valid UTF-8")
@@ -169,8 +169,7 @@ func ParseSlug(s string) (string, error) {
 		ok = ok && (c == '-' || c >= 'a' && c <= 'z' || c >= '0' && c <= '9')
 	}
 	if !ok {
-		return "", &Error{Code: Invalid, Faults: []Fault{{Field: "slug", Code: "form",
-			Detail: "must be 1 to 64 characters of a-z and 0-9, in groups joined by single hyphens"}}}
+		return "", FaultIn("slug", Invalid, "form", "must be 1 to 64 characters of a-z and 0-9, in groups joined by single hyphens")
 	}
 	return s, nil
 }

@@ -4,7 +4,10 @@
 // next one forms.
 package gather
 
-import "context"
+import (
+	"context"
+	"iter"
+)
 
 // Take waits for an item on ch and returns it with all others that wait behind
 // it, most at the most, in order. Once ctx has ended it no longer waits, and
@@ -25,4 +28,14 @@ func Take[T any](ctx context.Context, ch <-chan T, most int) []T {
 		}
 	}
 	return taken
+}
+
+// Each yields one gathering after the other until ctx has ended and nothing is
+// left: what waits at the end is still done.
+func Each[T any](ctx context.Context, ch <-chan T, most int) iter.Seq[[]T] {
+	return func(yield func([]T) bool) {
+		for taken := Take(ctx, ch, most); taken != nil && yield(taken); {
+			taken = Take(ctx, ch, most)
+		}
+	}
 }

@@ -46,7 +46,7 @@ func TestTake(t *testing.T) {
 		cancel()
 		ch := fill(4)
 		var all []int
-		for got := gather.Take(ctx, ch, 3); got != nil; got = gather.Take(ctx, ch, 3) {
+		for got := range gather.Each(ctx, ch, 3) {
 			all = append(all, got...)
 		}
 		if !slices.Equal(all, []int{0, 1, 2, 3}) {

@@ -42,7 +42,7 @@ func decodeJSON(body []byte, v any) error {
 	}
 	if e, is := errors.AsType[*jsontext.SyntacticError](err); is {
 		if errors.Is(e, jsontext.ErrDuplicateName) {
-			return fault(malformed, fieldName(e.JSONPointer), "duplicate", "is there twice")
+			return enroll.FaultIn(fieldName(e.JSONPointer), malformed, "duplicate", "is there twice")
 		}
 		detail := fmt.Sprintf("it is not valid JSON at byte %d", e.ByteOffset)
 		if field := fieldName(e.JSONPointer); field != "" {
@@ -54,11 +54,11 @@ func decodeJSON(body []byte, v any) error {
 		field := fieldName(e.JSONPointer)
 		switch {
 		case errors.Is(e, json.ErrUnknownName):
-			return fault(enroll.Invalid, field, "unknown", "is not a field of this request")
+			return enroll.FaultIn(field, enroll.Invalid, "unknown", "is not a field of this request")
 		case field == "":
 			return errNoObject
 		default:
-			return fault(enroll.Invalid, field, "type", "has the wrong type")
+			return enroll.FaultIn(field, enroll.Invalid, "type", "has the wrong type")
 		}
 	}
 	return &enroll.Error{Code: malformed, Message: "it cannot be read", Err: err}
@@ -79,10 +79,6 @@ func fieldName(p jsontext.Pointer) string {
 	return name
 }
 
-func fault(code enroll.Code, field, faultCode, detail string) error {
-	return &enroll.Error{Code: code, Faults: []enroll.Fault{{Field: field, Code: faultCode, Detail: detail}}}
-}
-
 // maxIdempotencyKey is the longest key, in characters.
 const maxIdempotencyKey = 255
 
@@ -96,7 +92,7 @@ func idempotencyKey(h http.Header) (string, error) {
 		return "", nil
 	}
 	if len(values) > 1 {
-		return "", fault(enroll.Invalid, field, "duplicate", "is there twice")
+		return "", enroll.FaultIn(field, enroll.Invalid, "duplicate", "is there twice")
 	}
 	key := strings.TrimSpace(values[0])
 	if len(key) >= 2 && key[0] == '"' && key[len(key)-1] == '"' {
@@ -104,13 +100,13 @@ func idempotencyKey(h http.Header) (string, error) {
 	}
 	switch {
 	case key == "":
-		return "", fault(enroll.Invalid, field, "required", "is empty")
+		return "", enroll.FaultIn(field, enroll.Invalid, "required", "is empty")
 	case len(key) > maxIdempotencyKey:
-		return "", fault(enroll.Invalid, field, "too_long", "is longer than 255 characters")
+		return "", enroll.FaultIn(field, enroll.Invalid, "too_long", "is longer than 255 characters")
 	}
 	for _, b := range []byte(key) {
 		if b < ' ' || b > '~' {
-			return "", fault(enroll.Invalid, field, "forbidden_character", "may contain printable ASCII characters only")
+			return "", enroll.FaultIn(field, enroll.Invalid, "forbidden_character", "may contain printable ASCII characters only")
 		}
 	}
 	return key, nil

@@ -139,7 +139,7 @@ func (a *api) waitParameter(c *gin.Context) (time.Duration, error) {
 	most := int(a.options.MaxWait / time.Second)
 	seconds, err := strconv.ParseUint(text, 10, 31) // takes no sign
 	if err != nil || int(seconds) > most {
-		return 0, fault(enroll.Invalid, "wait", "range", fmt.Sprintf("must be a whole number of seconds from 0 to %d", most))
+		return 0, enroll.FaultIn("wait", enroll.Invalid, "range", fmt.Sprintf("must be a whole number of seconds from 0 to %d", most))
 	}
 	return time.Duration(seconds) * time.Second, nil
 }

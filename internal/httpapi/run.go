@@ -47,12 +47,12 @@ func (a *api) listRuns(c *gin.Context) error {
 	course := c.Query("course")
 	if course != "" {
 		if _, err := enroll.ParseSlug(course); err != nil {
-			return fault(enroll.Invalid, "course", "form", "must be the slug of a course")
+			return enroll.FaultIn("course", enroll.Invalid, "form", "must be the slug of a course")
 		}
 	}
 	registration := c.Query("registration")
 	if registration != "" && registration != string(enroll.Open) {
-		return fault(enroll.Invalid, "registration", "unknown", "must be open, or left out")
+		return enroll.FaultIn("registration", enroll.Invalid, "unknown", "must be open, or left out")
 	}
 	ctx, cancel := reading(c)
 	defer cancel()

@@ -109,7 +109,7 @@ func (in *Intake) Run(ctx context.Context) error {
 	var g errgroup.Group
 	for _, queue := range in.queues {
 		g.Go(func() error {
-			for all := gather.Take(ctx, queue, in.options.Gathering); all != nil; all = gather.Take(ctx, queue, in.options.Gathering) {
+			for all := range gather.Each(ctx, queue, in.options.Gathering) {
 				in.commit(foldSame(all))
 			}
 			return nil

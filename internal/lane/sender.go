@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/lastseat/lastseat/internal/enroll"
+	"github.com/lastseat/lastseat/internal/gather"
 	"github.com/lastseat/lastseat/internal/outage"
 	"github.com/lastseat/lastseat/internal/pubsub"
 )
@@ -70,23 +71,12 @@ func (s *Sender) Run(ctx context.Context) error {
 	var g errgroup.Group
 	for range sendersAtOnce {
 		g.Go(func() error {
-			for {
-				select {
-				case b := <-s.waiting:
-					s.deliver(ctx, b)
-				case <-ctx.Done():
-					for {
-						select {
-						case b := <-s.waiting:
-							if !s.deliver(ctx, b) {
-								return nil
-							}
-						default:
-							return nil
-						}
-					}
+			for one := range gather.Each(ctx, s.waiting, 1) {
+				if !s.deliver(ctx, one[0]) && ctx.Err() != nil {
+					break // Redis is away, and the sweep finds the rest
 				}
 			}
+			return nil
 		})
 	}
 	return g.Wait()
@@ -118,8 +108,8 @@ func (s *Sender) send(ctx context.Context, b enroll.Bundle) error {
 	return errors.Join(err, pubsub.PublishWake(ctx, s.redis, pubsub.Wake{RunID: b.RunID, Run: b.Run}))
 }
 
-// asynq returns the client of the moment. Clients share the Redis
-// client and need no closing.
+// asynq returns the client of the moment. Clients share the Redis client and
+// need no closing.
 func (s *Sender) asynq() *asynq.Client {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -88,7 +88,7 @@ func (s *Settler) Run(ctx context.Context) error {
 	var g errgroup.Group
 	for range s.committers {
 		g.Go(func() error {
-			for turns := gather.Take(ctx, s.turns, s.budget); turns != nil; turns = gather.Take(ctx, s.turns, s.budget) {
+			for turns := range gather.Each(ctx, s.turns, s.budget) {
 				s.settle(turns)
 			}
 			return nil

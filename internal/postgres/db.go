@@ -31,6 +31,9 @@ type Options struct {
 	IdleInTransactionTimeout time.Duration // ends the transaction of a frozen process
 }
 
+// errURL stands for errors about a URL, which would quote its password.
+var errURL = errors.New("the URL, or a parameter in it, is not understood")
+
 // Store is a pool of connections to the ledger.
 type Store struct {
 	pool *pgxpool.Pool
@@ -42,7 +45,7 @@ type Store struct {
 func Open(ctx context.Context, url string, o Options) (*Store, error) {
 	c, err := pgxpool.ParseConfig(url)
 	if err != nil {
-		return nil, fmt.Errorf("the URL, or a parameter in it, is not understood") // err would quote the password
+		return nil, errURL
 	}
 	configure(c.ConnConfig, o)
 	c.MaxConns = int32(o.MaxConns)

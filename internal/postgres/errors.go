@@ -12,8 +12,8 @@ import (
 
 // translate gives an error of the database its code: Conflict for a broken
 // uniqueness, Unavailable for a database that cannot be reached, does not let us
-// in or does not take work now, Internal for the rest. A context's own end stays visible to
-// errors.Is.
+// in or does not take work now, Internal for the rest. A context's own end stays
+// visible to errors.Is.
 func translate(doing string, err error) error {
 	code := enroll.Internal
 	pg, isPg := errors.AsType[*pgconn.PgError](err)

@@ -29,7 +29,7 @@ type LaneLocks struct {
 func ConnectLaneLocks(ctx context.Context, url string, o Options, idle time.Duration) (*LaneLocks, error) {
 	c, err := pgx.ParseConfig(url)
 	if err != nil {
-		return nil, fmt.Errorf("connecting for lane locks: the URL cannot be read") // err would quote the password
+		return nil, fmt.Errorf("connecting for lane locks: %w", errURL)
 	}
 	configure(c, o)
 	c.RuntimeParams["idle_session_timeout"] = fmt.Sprint(idle.Milliseconds())

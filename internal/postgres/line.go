@@ -188,8 +188,8 @@ WHERE l.last_ticket > r.settled_ticket AND (q.accepted_at <= clock.now - $1::int
 )
 
 // LinesBehind returns the lines whose first undecided request was accepted at
-// least age ago, or at an instant that is yet to come, the oldest first: among the given runs, or among all if runs is
-// nil.
+// least age ago, or at an instant that is yet to come, the oldest first: among
+// the given runs, or among all if runs is nil.
 func (s *Store) LinesBehind(ctx context.Context, runs []enroll.RunID, age time.Duration) ([]enroll.Behind, error) {
 	sql, args := linesBehind+oldestFirst, []any{age}
 	if runs != nil {

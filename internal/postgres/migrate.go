@@ -40,13 +40,13 @@ var newestMigration = sync.OnceValue(func() int64 {
 })
 
 // Migrate brings the schema of the database at url up to date and returns the
-// names of the migrations that it applied. Several may run at once: a session lock lets one work and the
-// others find nothing left to do. It needs a direct connection, not one through
+// names of the migrations that it applied. Several may run at once: a session
+// lock lets one work and the others find nothing left to do. It needs a direct connection, not one through
 // a transaction pooler.
 func Migrate(ctx context.Context, url string, o Options) ([]string, error) {
 	c, err := pgx.ParseConfig(url)
 	if err != nil {
-		return nil, fmt.Errorf("migrating: the URL cannot be read") // err would quote the password
+		return nil, fmt.Errorf("migrating: %w", errURL)
 	}
 	o.StatementTimeout, o.LockTimeout, o.IdleInTransactionTimeout = 0, 0, 0 // building an index takes what it takes
 	configure(c, o)

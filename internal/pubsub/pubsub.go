@@ -91,7 +91,7 @@ func (a *Announcer) Announce(s Settled) {
 
 // Run publishes until ctx ends, then what is still waiting.
 func (a *Announcer) Run(ctx context.Context) error {
-	for all := gather.Take(ctx, a.waiting, 256); all != nil; all = gather.Take(ctx, a.waiting, 256) {
+	for all := range gather.Each(ctx, a.waiting, 256) {
 		// Outlives ctx, so that the last decisions are told before the end.
 		publishing, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 		_, _ = a.client.Pipelined(publishing, func(p redis.Pipeliner) error {

@@ -206,7 +206,7 @@ func (w *Watch) Run(ctx context.Context) error {
 	var g errgroup.Group
 	for range readersAtOnce {
 		g.Go(func() error {
-			for all := gather.Take(ctx, w.reads, readAtOnce); all != nil; all = gather.Take(ctx, w.reads, readAtOnce) {
+			for all := range gather.Each(ctx, w.reads, readAtOnce) {
 				w.answer(all)
 			}
 			return nil
