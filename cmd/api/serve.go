@@ -6,12 +6,14 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/mail"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promauto"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/lastseat/lastseat/internal/calendar"
 	"github.com/lastseat/lastseat/internal/config"
 	"github.com/lastseat/lastseat/internal/httpapi"
 	"github.com/lastseat/lastseat/internal/intake"
@@ -19,6 +21,7 @@ import (
 	"github.com/lastseat/lastseat/internal/ops"
 	"github.com/lastseat/lastseat/internal/postgres"
 	"github.com/lastseat/lastseat/internal/pubsub"
+	"github.com/lastseat/lastseat/internal/taskqueue"
 	"github.com/lastseat/lastseat/internal/watch"
 )
 
@@ -35,8 +38,8 @@ func serve(ctx context.Context, c config.Config, log *slog.Logger) error {
 		return fmt.Errorf("postgres.url: %w", err)
 	}
 	defer store.Close()
-	lane.LogRedis(log)
-	redis, err := lane.ParseRedis(string(c.Redis.URL), c.Redis.Timeout)
+	taskqueue.LogRedis(log)
+	redis, err := taskqueue.ParseRedis(string(c.Redis.URL), c.Redis.Timeout)
 	if err != nil {
 		return fmt.Errorf("redis.url: %w", err)
 	}
@@ -56,11 +59,17 @@ func serve(ctx context.Context, c config.Config, log *slog.Logger) error {
 		Name: "lastseat_people_waiting",
 		Help: "People whose poll is held until their registration changes.",
 	}, func() float64 { return float64(w.Waiting()) })
-	api, err := httpapi.New(store, in, w, httpapi.Options{
+	from, err := mail.ParseAddress(c.Mail.From)
+	if err != nil {
+		return fmt.Errorf("mail.from: %w", err)
+	}
+	api, err := httpapi.New(store, in, w, store, httpapi.Options{
 		PublicURL:      c.API.PublicURL,
 		MaxBodyBytes:   c.API.MaxBodyBytes,
 		MaxWait:        c.API.MaxWait,
 		TrustedProxies: c.API.TrustedProxies,
+		Organiser:      calendar.Organiser(*from),
+		OrganiserToken: string(c.API.OrganiserToken),
 	}, log, reg)
 	if err != nil {
 		return err

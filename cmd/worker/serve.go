@@ -9,10 +9,13 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/lastseat/lastseat/internal/config"
+	"github.com/lastseat/lastseat/internal/enroll"
 	"github.com/lastseat/lastseat/internal/lane"
+	"github.com/lastseat/lastseat/internal/mailqueue"
 	"github.com/lastseat/lastseat/internal/ops"
 	"github.com/lastseat/lastseat/internal/postgres"
 	"github.com/lastseat/lastseat/internal/pubsub"
+	"github.com/lastseat/lastseat/internal/taskqueue"
 )
 
 // serve runs the worker until ctx ends.
@@ -30,20 +33,25 @@ func serve(ctx context.Context, c config.Config, log *slog.Logger) error {
 		return fmt.Errorf("postgres.url: %w", err)
 	}
 	defer store.Close()
-	lane.LogRedis(log)
-	redis, err := lane.ParseRedis(string(c.Redis.URL), c.Redis.Timeout)
+	taskqueue.LogRedis(log)
+	redis, err := taskqueue.ParseRedis(string(c.Redis.URL), c.Redis.Timeout)
 	if err != nil {
 		return fmt.Errorf("redis.url: %w", err)
 	}
 	messages := redis.Open()
 	defer messages.Close()
-	queues := redis.OpenForLanes(c.Worker.MaxLanes)
+	queues := redis.OpenForServers(c.Worker.MaxLanes + c.Mail.Concurrency)
 	defer queues.Close()
+	send, quit, err := newSend(c)
+	if err != nil {
+		return err
+	}
+	defer quit()
 
 	reg := ops.NewRegistry()
 	metrics := lane.NewMetrics(reg)
 	announcer := pubsub.NewAnnouncer(messages)
-	settler := lane.NewSettler(store, c.Settle.Committers, c.Settle.Budget, announcer.Announce, log, metrics)
+	settler := lane.NewSettler(store, c.Settle.Committers, enroll.Terms{Budget: c.Settle.Budget, LateAfter: c.Settle.LateAfter}, announcer.Announce, log, metrics)
 	connect := func(ctx context.Context) (lane.Locks, error) {
 		return postgres.ConnectLaneLocks(ctx, string(c.Postgres.LockURL), options, lane.IdleLocks)
 	}
@@ -55,6 +63,19 @@ func serve(ctx context.Context, c config.Config, log *slog.Logger) error {
 		SweepAllInterval: c.Worker.SweepAllInterval,
 		ShutdownTimeout:  c.Worker.ShutdownTimeout,
 	}, log, metrics)
+	office := mailqueue.NewOffice(store, mailqueue.Options{
+		Server:          c.Mail.Server,
+		Concurrency:     c.Mail.Concurrency,
+		PerSecond:       c.Mail.PerSecond,
+		SendTimeout:     c.Mail.ConnectTimeout + c.Mail.SendTimeout,
+		RetryMin:        c.Mail.RetryMin,
+		RetryMax:        c.Mail.RetryMax,
+		GiveUpAfter:     c.Mail.GiveUpAfter,
+		RemindBefore:    c.Mail.RemindBefore,
+		Interval:        c.Worker.SweepInterval,
+		ShutdownTimeout: c.Worker.ShutdownTimeout,
+	}, log, reg)
+	relay, post := mailqueue.NewRelay(office, messages), mailqueue.NewPost(office, queues, send)
 	admin := ops.NewAdmin(reg, log,
 		ops.Check{Name: "postgres", Ask: store.Ready},
 		ops.Check{Name: "lane locks", Ask: supervisor.Ready})
@@ -64,6 +85,7 @@ func serve(ctx context.Context, c config.Config, log *slog.Logger) error {
 	if err != nil {
 		return fmt.Errorf("listening for operators: %w", err)
 	}
+	warnOfMail(c, log)
 	log.Info("listening", "admin", back.Addr().String())
 
 	// It stops from the front to the back: lanes end, what they settle is
@@ -87,6 +109,11 @@ func serve(ctx context.Context, c config.Config, log *slog.Logger) error {
 		return settler.Run(settling)
 	})
 	g.Go(func() error { return announcer.Run(announcing) })
+	g.Go(func() error { return relay.Run(ctx) })
+	g.Go(func() error {
+		defer stop()
+		return post.Run(ctx)
+	})
 	g.Go(func() error {
 		defer stop()
 		return ops.ServeAdmin(announcing, back, admin)

@@ -24,6 +24,8 @@ type Config struct {
 	Worker Worker `yaml:"worker"`
 	// Settle configures how cmd/worker decides the lines of its lanes.
 	Settle Settle `yaml:"settle"`
+	// Mail configures what cmd/worker sends by e-mail, and through which server.
+	Mail Mail `yaml:"mail"`
 }
 
 // Log says what is logged, and how.
@@ -71,10 +73,13 @@ type API struct {
 	// AdminListen is the host:port of health, metrics and queues. It asks for no password: keep it off public networks.
 	AdminListen string `yaml:"admin_listen"`
 	// PublicURL is the address people reach the API at, for links: http or https, without a query or credentials. Load
-	// trims the slash at its end.
+	// trims the slash at its end. cmd/worker needs it, too: mails have links.
 	PublicURL string `yaml:"public_url"`
 	// TrustedProxies lists the IP addresses and CIDR ranges whose X-Forwarded-For is believed. Empty: nobody's is.
 	TrustedProxies []string `yaml:"trusted_proxies"`
+	// OrganiserToken is what organisers send as Authorization: Bearer …, 16 characters or more. Empty: nobody is an
+	// organiser.
+	OrganiserToken Secret `yaml:"organiser_token"`
 	// MaxBodyBytes is the largest request body, in bytes, 1024..1048576. Larger ones are answered 413.
 	MaxBodyBytes int64 `yaml:"max_body_bytes" bounds:"1024..1048576"`
 	// ReadHeaderTimeout is the longest that reading the header of a request may take, 100ms..1m.
@@ -107,18 +112,22 @@ type Intake struct {
 type Worker struct {
 	// AdminListen is the host:port of the worker's health, metrics and queues, with API.AdminListen's warning.
 	AdminListen string `yaml:"admin_listen"`
-	// MaxLanes is the most lanes alive at once in this worker, 1..10000. The pool of Redis connections is sized for it.
+	// MaxLanes is the most lanes alive at once in this worker, 1..10000. The pool of Redis connections is sized for it
+	// and Mail.Concurrency together.
 	MaxLanes int `yaml:"max_lanes" bounds:"1..10000"`
 	// LaneIdle is how long a lane without work stays alive, 10ms..1m. About a second is the optimum: starting a lane
 	// costs about as much as idling for one.
 	LaneIdle time.Duration `yaml:"lane_idle" bounds:"10ms..1m"`
 	// PollBudget is how often all lanes of this worker together look at their queues, in polls per second, 10..100000.
 	PollBudget int `yaml:"poll_budget" bounds:"10..100000"`
-	// SweepInterval is the time between sweeps of the runs heard of in the last minute, 100ms..1m.
+	// SweepInterval is the time between sweeps of the runs heard of in the last minute, 100ms..1m. It is also the time
+	// between two looks for mails that are due, so a confirmation may wait for it once.
 	SweepInterval time.Duration `yaml:"sweep_interval" bounds:"100ms..1m"`
 	// SweepAllInterval is the time between sweeps of all runs, 100ms..10m.
 	SweepAllInterval time.Duration `yaml:"sweep_all_interval" bounds:"100ms..10m"`
-	// ShutdownTimeout is how long lanes may take to finish what they settle when the process is told to stop, 1s..10m.
+	// ShutdownTimeout is how long lanes may take to finish what they settle when the process is told to stop, 1s..10m,
+	// and mails that are being sent. Those get at least Mail.ConnectTimeout + Mail.SendTimeout + 10s: one that is broken
+	// off may be sent twice.
 	ShutdownTimeout time.Duration `yaml:"shutdown_timeout" bounds:"1s..10m"`
 }
 
@@ -128,6 +137,47 @@ type Settle struct {
 	Committers int `yaml:"committers" bounds:"1..16"`
 	// Budget is the most tickets settled in one transaction, over all runs in it, 1..10000.
 	Budget int `yaml:"budget" bounds:"1..10000"`
+	// LateAfter is how long a decision must have taken for a refusal to be told by mail, 0s..24h. Who asks with "notify"
+	// is told in any case.
+	LateAfter time.Duration `yaml:"late_after" bounds:"0s..24h"`
+}
+
+// Mail configures what cmd/worker sends by e-mail, and through which server.
+type Mail struct {
+	// Server is the host:port of the SMTP server that takes the mail.
+	Server string `yaml:"server"`
+	// TLS is how the connection to it is protected: none, starttls (and nothing without it) or implicit.
+	TLS string `yaml:"tls"`
+	// Hello is what the worker calls itself to the server, in EHLO: some ask for a name that leads to it. Empty: the
+	// host's name.
+	Hello string `yaml:"hello"`
+	// Username logs in to the server, with Password. Both empty: nobody logs in.
+	Username string `yaml:"username"`
+	// Password belongs to Username. It is not sent without TLS, except to this machine.
+	Password Secret `yaml:"password"`
+	// From is the address that mail comes from, with a name for those courses that name no organiser:
+	// "Lastseat <seats@example.org>". cmd/api needs it, too: it is the organiser of the calendar entries of those courses.
+	From string `yaml:"from"`
+	// ConnectTimeout is how long it may take to connect, to agree on TLS and to log in, 100ms..2m.
+	ConnectTimeout time.Duration `yaml:"connect_timeout" bounds:"100ms..2m"`
+	// SendTimeout is how long the server may take for one mail, 100ms..10m. A worker that dies while it sends delays
+	// that mail by about twice as long.
+	SendTimeout time.Duration `yaml:"send_timeout" bounds:"100ms..10m"`
+	// IdleTimeout is how long a connection is kept for the next mail, 1s..10m.
+	IdleTimeout time.Duration `yaml:"idle_timeout" bounds:"1s..10m"`
+	// Concurrency is how many mails this worker sends at once, 1..100.
+	Concurrency int `yaml:"concurrency" bounds:"1..100"`
+	// PerSecond is the most mails that this worker begins to send in a second, 1..10000. Servers have limits, and
+	// sending must not take the machine away from settling.
+	PerSecond int `yaml:"per_second" bounds:"1..10000"`
+	// RetryMin is how long a mail waits after its first failed attempt, 100ms..1h; each further one doubles it.
+	RetryMin time.Duration `yaml:"retry_min" bounds:"100ms..1h"`
+	// RetryMax is the longest that a mail waits between two attempts, 100ms..24h. Not less than RetryMin.
+	RetryMax time.Duration `yaml:"retry_max" bounds:"100ms..24h"`
+	// GiveUpAfter is how old a mail may get before a failed attempt is its last, 1m..720h.
+	GiveUpAfter time.Duration `yaml:"give_up_after" bounds:"1m..720h"`
+	// RemindBefore is how long before the start of a run its reminders are sent, 0s..720h. With 0s there are none.
+	RemindBefore time.Duration `yaml:"remind_before" bounds:"0s..720h"`
 }
 
 // Default returns the settings that hold where neither file nor environment says otherwise. They fit one machine.
@@ -178,6 +228,21 @@ func Default() Config {
 		Settle: Settle{
 			Committers: 2,
 			Budget:     512,
+			LateAfter:  30 * time.Second,
+		},
+		Mail: Mail{
+			Server:         "127.0.0.1:1025",
+			TLS:            "none",
+			From:           "Lastseat <lastseat@localhost>",
+			ConnectTimeout: 10 * time.Second,
+			SendTimeout:    30 * time.Second,
+			IdleTimeout:    30 * time.Second,
+			Concurrency:    4,
+			PerSecond:      50,
+			RetryMin:       5 * time.Second,
+			RetryMax:       10 * time.Minute,
+			GiveUpAfter:    72 * time.Hour,
+			RemindBefore:   24 * time.Hour,
 		},
 	}
 }

@@ -120,6 +120,21 @@ func TestBadValuesAreRefused(t *testing.T) {
 			"api.trusted_proxies", "10.0.0.1,proxy",
 			`must list IP addresses and CIDR ranges; "proxy" is neither`,
 		},
+		"short organisers' token":               {"api.organiser_token", "0123456789abcde", "must have 16 to 1024 characters, or be empty"},
+		"organisers' token of words":            {"api.organiser_token", "let me in please!", "may contain printable ASCII characters only, and no blanks"},
+		"mail server without port":              {"mail.server", "mail.example.org", `must be host:port, not "mail.example.org"`},
+		"mail server without host":              {"mail.server", ":25", `must be host:port with the name or the IP address of a host, not ":25"`},
+		"mail server with a blank":              {"mail.server", "mail .example.org:25", `must be host:port with the name or the IP address of a host, not "mail .example.org:25"`},
+		"mail server with a scheme":             {"mail.server", "[smtp://mail]:25", `must be host:port with the name or the IP address of a host, not "[smtp://mail]:25"`},
+		"mail server with an empty label":       {"mail.server", "mail..example.org:25", `must be host:port with the name or the IP address of a host, not "mail..example.org:25"`},
+		"greeting with a blank":                 {"mail.hello", "my host", `must be the name of a host, of at most 253 letters, digits, hyphens and dots, not "my host"`},
+		"greeting on two lines":                 {"mail.hello", "a\r\nb", `must be the name of a host, of at most 253 letters, digits, hyphens and dots, not "a\r\nb"`},
+		"greeting that is too long":             {"mail.hello", strings.Repeat("a.", 127), `must be the name of a host, of at most 253 letters, digits, hyphens and dots, not "` + strings.Repeat("a.", 30) + `"`},
+		"mail server at port 0":                 {"mail.server", "mail.example.org:0", `must have a port of 1..65535, not "mail.example.org:0"`},
+		"unknown protection":                    {"mail.tls", "ssl", `must be one of none, starttls, implicit, not "ssl"`},
+		"sender without address":                {"mail.from", "Lastseat", `must be an address such as "Lastseat <seats@example.org>", not "Lastseat"`},
+		"sender with two addresses":             {"mail.from", "a@b.c, d@e.f", `must be an address such as "Lastseat <seats@example.org>", not "a@b.c, d@e.f"`},
+		"sender at an internationalised domain": {"mail.from", "a@ü.example", "must have an address of ASCII letters: write an internationalised domain as xn--…"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -127,6 +142,40 @@ func TestBadValuesAreRefused(t *testing.T) {
 			variable := "LASTSEAT_" + strings.ToUpper(strings.ReplaceAll(test.key, ".", "_"))
 			wantFaults(t, "", []string{giveURL, variable + "=" + test.value}, test.key+" ("+variable+"): "+test.want)
 		})
+	}
+}
+
+func TestAMailPasswordIsNotSentAsItIs(t *testing.T) {
+	t.Parallel()
+	login := []string{giveURL, "LASTSEAT_MAIL_USERNAME=seats", "LASTSEAT_MAIL_PASSWORD=secret"}
+	fault := "mail.tls (LASTSEAT_MAIL_TLS): must not be none where mail.username logs in to another machine"
+	for server, want := range map[string]string{"mail.example.org:25": fault, "10.0.0.1:25": fault, "127.0.0.1:25": "", "localhost:25": "", "[::1]:25": ""} {
+		environ := append(slices.Clone(login), "LASTSEAT_MAIL_SERVER="+server)
+		if want != "" {
+			wantFaults(t, "", environ, want)
+		} else if _, err := config.Load("", environ); err != nil {
+			t.Errorf("%s: %v", server, err)
+		}
+		if _, err := config.Load("", append(environ, "LASTSEAT_MAIL_TLS=starttls")); err != nil {
+			t.Errorf("%s: %v", server, err)
+		}
+	}
+}
+
+func TestALoginHasANameAndAPassword(t *testing.T) {
+	t.Parallel()
+	wantFaults(t, "", []string{giveURL, "LASTSEAT_MAIL_USERNAME=seats"},
+		"mail.password (LASTSEAT_MAIL_PASSWORD): is missing, while mail.username is given")
+	wantFaults(t, "", []string{giveURL, "LASTSEAT_MAIL_PASSWORD=secret"},
+		"mail.username (LASTSEAT_MAIL_USERNAME): is missing, while mail.password is given")
+}
+
+func TestMailServersThatCanBe(t *testing.T) {
+	t.Parallel()
+	for _, server := range []string{"mailpit:1025", "mail_server-1:25", "MAIL.example.org.:587", "10.0.0.1:25", "[::1]:25", "[fe80::1%eth0]:25", "xn--strae-oqa.example:465"} {
+		if _, err := config.Load("", []string{giveURL, "LASTSEAT_MAIL_SERVER=" + server}); err != nil {
+			t.Errorf("%s: %v", server, err)
+		}
 	}
 }
 

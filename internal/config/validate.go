@@ -44,6 +44,9 @@ func (l *loader) validate(c Config) {
 	l.check("worker.admin_listen", differ(c.Worker.AdminListen, "api.admin_listen", c.API.AdminListen))
 	l.check("api.public_url", publicURL(c.API.PublicURL))
 	l.check("api.trusted_proxies", addressRanges(c.API.TrustedProxies))
+	l.check("api.organiser_token", bearerToken(c.API.OrganiserToken))
+
+	l.validateMail(c.Mail)
 }
 
 // check reports err, if any, as a fault of the setting, unless that has one already.
@@ -115,6 +118,22 @@ func listenAddress(address string) error {
 	}
 	if n, err := strconv.ParseUint(port, 10, 16); err != nil || strconv.FormatUint(n, 10) != port {
 		return fmt.Errorf("must have a port of 0..65535, not %.60q", address)
+	}
+	return nil
+}
+
+// bearerToken checks that the token can be sent in a header and not be guessed. Nothing of it may be in the error.
+func bearerToken(token Secret) error {
+	if token == "" {
+		return nil
+	}
+	if len(token) < 16 || len(token) > 1024 {
+		return errors.New("must have 16 to 1024 characters, or be empty")
+	}
+	for _, b := range []byte(token) {
+		if b <= ' ' || b > '~' {
+			return errors.New("may contain printable ASCII characters only, and no blanks")
+		}
 	}
 	return nil
 }

@@ -20,6 +20,8 @@ type Course struct {
 	Slug        string // names the course in URLs; see ParseSlug
 	Title       string
 	Description string
+	Organiser   string // who sends the mails, by name; empty = the installation
+	ReplyTo     string // where answers to them go; empty = to the sender
 }
 
 // RunID is the number of a run inside one installation. It fits the second key
@@ -33,7 +35,12 @@ type Run struct {
 	Course   string // the course's slug
 	Title    string // the course's title
 	Place    string
-	TimeZone string // IANA name in which the run's times are shown
+	TimeZone string   // IANA name in which the run's times are shown
+	Language Language // of its mails, unless somebody asks for another; empty = English
+
+	Organiser string // the course's
+	ReplyTo   string // the course's
+	Revision  int    // how often time or place were changed: calendars need to know
 
 	StartsAt time.Time
 	EndsAt   time.Time
@@ -104,16 +111,31 @@ type Application struct {
 	Run            string    // the run's slug
 	Name           Name
 	Address        Address
-	IdempotencyKey string // empty = none
+	Language       Language // of the mails; empty = the run's
+	Notify         bool     // a refusal is told by mail, too
+	IdempotencyKey string   // empty = none
 }
 
-// Apply returns the application for a seat in the run, with a new id, or an
-// error of code Invalid with every fault of name and email.
-func Apply(run, name, email, idempotencyKey string) (Application, error) {
-	n, nameErr := ParseName(name)
-	a, addressErr := ParseAddress(email)
+// Wish is an Application as somebody wrote it.
+type Wish struct {
+	Run, Name, Email string
+	Language         *string // nil = the run's
+	Notify           bool
+	IdempotencyKey   string // empty = none
+}
+
+// Apply returns the application for a seat, with a new id, or an error of code
+// Invalid with every fault of name, email and language.
+func Apply(w Wish) (Application, error) {
+	a := Application{ID: uuid.New(), Run: w.Run, Notify: w.Notify, IdempotencyKey: w.IdempotencyKey}
+	var errs [3]error
+	a.Name, errs[0] = ParseName(w.Name)
+	a.Address, errs[1] = ParseAddress(w.Email)
+	if w.Language != nil {
+		a.Language, errs[2] = ParseLanguage(*w.Language)
+	}
 	var faults []Fault
-	for _, err := range []error{nameErr, addressErr} {
+	for _, err := range errs {
 		if e, ok := errors.AsType[*Error](err); ok {
 			faults = append(faults, e.Faults...)
 		}
@@ -121,7 +143,7 @@ func Apply(run, name, email, idempotencyKey string) (Application, error) {
 	if faults != nil {
 		return Application{}, &Error{Code: Invalid, Faults: faults}
 	}
-	return Application{ID: uuid.New(), Run: run, Name: n, Address: a, IdempotencyKey: idempotencyKey}, nil
+	return a, nil
 }
 
 // Status is where a registration stands.
@@ -152,7 +174,7 @@ const (
 func (r Reason) Message() string {
 	switch r {
 	case Full:
-		return "All seats were taken by people who asked before you."
+		return "There is no seat left in this run."
 	case AlreadyRegistered:
 		return "This e-mail address already holds a seat in this run."
 	default:
@@ -173,6 +195,10 @@ type Registration struct {
 	SettledTicket int64     // of the run, when this was read
 }
 
+// Path returns where the registration is found below the public URL. Whoever
+// knows it can act for the person.
+func (r Registration) Path() string { return "/v1/registrations/" + r.ID.String() }
+
 // Position returns the place in the line, 1 = next, and 0 once decided.
 func (r Registration) Position() int64 {
 	if r.Status != Queued {
@@ -185,9 +211,21 @@ func (r Registration) Position() int64 {
 type Receipt struct {
 	Registration
 	// What stands in the line. It is what the application said, unless Again.
-	Name  Name
-	Email string
-	Again bool // an earlier application with the same IdempotencyKey got it
+	Name     Name
+	Email    string
+	Language Language
+	Notify   bool
+	Again    bool // an earlier application with the same IdempotencyKey got it
+}
+
+// ReceiptFor returns the receipt for an application that got the registration.
+func ReceiptFor(a Application, r Registration) Receipt {
+	return Receipt{Registration: r, Name: a.Name, Email: a.Address.Typed, Language: a.Language, Notify: a.Notify}
+}
+
+// Says tells whether what stands in the line is what the application says.
+func (r Receipt) Says(a Application) bool {
+	return r.Name == a.Name && r.Email == a.Address.Typed && r.Language == a.Language && r.Notify == a.Notify
 }
 
 // Verdict is the answer to one application: a receipt or an error.
@@ -215,6 +253,12 @@ type Behind struct {
 // Old tells whether that request has waited for age. One from the future has:
 // how long is not known.
 func (b Behind) Old(age time.Duration) bool { return b.Age >= age || b.Age < 0 }
+
+// Terms are what one settling transaction is held to.
+type Terms struct {
+	Budget    int           // the most requests, over all runs in it
+	LateAfter time.Duration // a refusal that comes later than this is told by mail
+}
 
 // Progress is what one settling transaction did to one run's line: it settled
 // the tickets First to Last. First > Last: there was nothing to settle.

@@ -105,12 +105,12 @@ func TestApply(t *testing.T) {
 	t.Parallel()
 	t.Run("keeps what was typed", func(t *testing.T) {
 		t.Parallel()
-		got, err := enroll.Apply("go-1", " Ada Lovelace ", " Ada@Example.org ", "key 1")
+		got, err := enroll.Apply(enroll.Wish{Run: "go-1", Name: " Ada Lovelace ", Email: " Ada@Example.org ", Language: new("de"), Notify: true, IdempotencyKey: "key 1"})
 		if err != nil {
 			t.Fatal(err)
 		}
 		want := enroll.Application{
-			ID: got.ID, Run: "go-1", Name: "Ada Lovelace", IdempotencyKey: "key 1",
+			ID: got.ID, Run: "go-1", Name: "Ada Lovelace", Language: enroll.German, Notify: true, IdempotencyKey: "key 1",
 			Address: enroll.Address{Typed: "Ada@Example.org", Key: "ada@example.org"},
 		}
 		if got != want {
@@ -119,8 +119,8 @@ func TestApply(t *testing.T) {
 	})
 	t.Run("gives each a random id", func(t *testing.T) {
 		t.Parallel()
-		first, err1 := enroll.Apply("go-1", "Ada", "ada@example.org", "")
-		second, err2 := enroll.Apply("go-1", "Ada", "ada@example.org", "")
+		first, err1 := enroll.Apply(enroll.Wish{Run: "go-1", Name: "Ada", Email: "ada@example.org"})
+		second, err2 := enroll.Apply(enroll.Wish{Run: "go-1", Name: "Ada", Email: "ada@example.org"})
 		if err := errors.Join(err1, err2); err != nil {
 			t.Fatal(err)
 		}
@@ -130,16 +130,19 @@ func TestApply(t *testing.T) {
 	})
 	for _, test := range []struct {
 		name, person, email string
+		language            *string
 		want                []string // field and code
 	}{
-		{"a bad name", "", "ada@example.org", []string{"name required"}},
-		{"a bad address", "Ada", "ada", []string{"email form"}},
-		{"both, and says so at once", "A\x00", "ada@localhost", []string{"name forbidden_character", "email domain"}},
-		{"nothing at all", "", "", []string{"name required", "email required"}},
+		{"a bad name", "", "ada@example.org", nil, []string{"name required"}},
+		{"a bad address", "Ada", "ada", new("en"), []string{"email form"}},
+		{"a language without texts", "Ada", "ada@example.org", new("fr"), []string{"language unknown"}},
+		{"an empty language", "Ada", "ada@example.org", new(""), []string{"language unknown"}},
+		{"all, and says so at once", "A\x00", "ada@localhost", new("EN"), []string{"name forbidden_character", "email domain", "language unknown"}},
+		{"nothing at all", "", "", nil, []string{"name required", "email required"}},
 	} {
 		t.Run("refuses "+test.name, func(t *testing.T) {
 			t.Parallel()
-			got, err := enroll.Apply("go-1", test.person, test.email, "key")
+			got, err := enroll.Apply(enroll.Wish{Run: "go-1", Name: test.person, Email: test.email, Language: test.language, IdempotencyKey: "key"})
 			e, ok := errors.AsType[*enroll.Error](err)
 			if !ok || e.Code != enroll.Invalid || got != (enroll.Application{}) {
 				t.Fatalf("got %+v and %v", got, err)

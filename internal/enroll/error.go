@@ -25,6 +25,8 @@ const (
 	Unavailable    Code = "unavailable"     // the database cannot be reached or takes no work now: nothing was accepted
 	LineBlocked    Code = "line_blocked"    // somebody holds a run's line: nothing was accepted
 	OutcomeUnknown Code = "outcome_unknown" // the commit may or may not have happened
+	MailRefused    Code = "mail_refused"    // the mail server will never take this mail
+	MailDeferred   Code = "mail_deferred"   // the mail server may take this mail later
 )
 
 // Error is an error with a code.
@@ -90,14 +92,23 @@ func Errorf(code Code, format string, args ...any) error {
 	return &Error{Code: code, Message: err.Error()}
 }
 
-// CodeOf returns the code of the first Error in the chain, Internal for any
-// other error and "" for nil.
+// coded is an error that knows its code.
+type coded interface {
+	error
+	code() Code
+}
+
+func (e *Error) code() Code     { return e.Code }
+func (e *SendError) code() Code { return e.Code }
+
+// CodeOf returns the code of the first Error or SendError in the chain, Internal
+// for any other error and "" for nil.
 func CodeOf(err error) Code {
 	if err == nil {
 		return ""
 	}
-	if e, ok := errors.AsType[*Error](err); ok {
-		return e.Code
+	if e, ok := errors.AsType[coded](err); ok {
+		return e.code()
 	}
 	return Internal
 }

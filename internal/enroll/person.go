@@ -83,8 +83,16 @@ type AddressKey string
 
 // Address is an e-mail address.
 type Address struct {
-	Typed string     // as it was typed, without surrounding blanks: mail goes here
+	Typed string     // as it was typed, without surrounding blanks
 	Key   AddressKey // what it is compared by
+}
+
+// Mailbox returns where mail goes: the local part as it was typed, which is the
+// receiving server's to read, at the domain as it is looked up.
+func (a Address) Mailbox() string {
+	local, _, _ := strings.Cut(a.Typed, "@")
+	_, domain, _ := strings.Cut(string(a.Key), "@")
+	return local + "@" + domain
 }
 
 // domains maps a domain to its A-label form as a name is looked up (UTS #46,

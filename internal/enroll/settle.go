@@ -17,6 +17,9 @@ type Request struct {
 	// Holds tells whether the address held a seat in this run before the first
 	// of the requests that are settled together.
 	Holds bool
+	// Notify tells whether a refusal is to be told by mail: the person asked for
+	// that, or has waited so long that nobody watches the status any more.
+	Notify bool
 }
 
 // Outcome is what settling decides about one request.
@@ -24,6 +27,7 @@ type Outcome struct {
 	Ticket int64
 	Status Status
 	Reason Reason
+	Mail   MailKind // what is told by mail; "" = nothing
 }
 
 // Settle decides requests, which must be the next ones of a run's line in
@@ -38,11 +42,15 @@ func Settle(seats Seats, requests []Request) (Seats, []Outcome) {
 		outcomes[i] = Outcome{Ticket: r.Ticket, Status: Rejected}
 		switch {
 		case r.Holds || seated[r.Key]:
-			outcomes[i].Reason = AlreadyRegistered
+			// To the registration that holds the seat, whoever asked now.
+			outcomes[i].Reason, outcomes[i].Mail = AlreadyRegistered, MailAlreadyRegistered
 		case seats.full():
 			outcomes[i].Reason = Full
+			if r.Notify {
+				outcomes[i].Mail = MailFull
+			}
 		default:
-			outcomes[i].Status = Confirmed
+			outcomes[i].Status, outcomes[i].Mail = Confirmed, MailConfirmed
 			seated[r.Key] = true
 			seats.Taken++
 		}

@@ -28,15 +28,21 @@ func (b *boxOffice) serve(key enroll.AddressKey) {
 	}
 	switch {
 	case holdsOne:
-		outcome.Status, outcome.Reason = enroll.Rejected, enroll.AlreadyRegistered
+		outcome.Status, outcome.Reason, outcome.Mail = enroll.Rejected, enroll.AlreadyRegistered, enroll.MailAlreadyRegistered
 	case b.capacity == nil || len(b.holders) < *b.capacity:
-		outcome.Status = enroll.Confirmed
+		outcome.Status, outcome.Mail = enroll.Confirmed, enroll.MailConfirmed
 		b.holders = append(b.holders, key)
 	default:
 		outcome.Status, outcome.Reason = enroll.Rejected, enroll.Full
+		if wantsMail(outcome.Ticket) {
+			outcome.Mail = enroll.MailFull
+		}
 	}
 	b.decided = append(b.decided, outcome)
 }
+
+// wantsMail tells who of the line wants to be told of a refusal: every second.
+func wantsMail(ticket int64) bool { return ticket%2 == 0 }
 
 // desk is the code under test, fed as a lane feeds it: with the seats held, and
 // for each request whether its address holds one before the batch.
@@ -49,7 +55,8 @@ type desk struct {
 func (d *desk) settle(t *rapid.T, keys []enroll.AddressKey) {
 	requests := make([]enroll.Request, len(keys))
 	for i, key := range keys {
-		requests[i] = enroll.Request{Ticket: int64(len(d.decided) + i + 1), Key: key, Holds: slices.Contains(d.holders, key)}
+		ticket := int64(len(d.decided) + i + 1)
+		requests[i] = enroll.Request{Ticket: ticket, Key: key, Holds: slices.Contains(d.holders, key), Notify: wantsMail(ticket)}
 	}
 	seats, untouched := d.seats, slices.Clone(requests)
 	after, outcomes := enroll.Settle(d.seats, requests)

@@ -69,8 +69,11 @@ func TestSettle(t *testing.T) {
 			}
 			for i, want := range test.want {
 				outcome := enroll.Outcome{Ticket: test.line[i].Ticket, Status: enroll.Rejected, Reason: enroll.Reason(want)}
-				if want == confirmed {
-					outcome.Status, outcome.Reason = enroll.Confirmed, ""
+				switch want {
+				case confirmed:
+					outcome.Status, outcome.Reason, outcome.Mail = enroll.Confirmed, "", enroll.MailConfirmed
+				case already:
+					outcome.Mail = enroll.MailAlreadyRegistered
 				}
 				if outcomes[i] != outcome {
 					t.Errorf("outcome %d is %+v, want %+v", i, outcomes[i], outcome)
@@ -88,11 +91,25 @@ func TestSettle(t *testing.T) {
 		seats.Capacity = new(2)
 		seats, outcomes = enroll.Settle(seats, []enroll.Request{{Ticket: 2, Key: "ada"}, {Ticket: 3, Key: "ada"}})
 		want := []enroll.Outcome{
-			{Ticket: 2, Status: enroll.Confirmed},
-			{Ticket: 3, Status: enroll.Rejected, Reason: enroll.AlreadyRegistered},
+			{Ticket: 2, Status: enroll.Confirmed, Mail: enroll.MailConfirmed},
+			{Ticket: 3, Status: enroll.Rejected, Reason: enroll.AlreadyRegistered, Mail: enroll.MailAlreadyRegistered},
 		}
 		if !slices.Equal(outcomes, want) || seats.Taken != 2 {
 			t.Errorf("got %+v with %d taken, want %+v with 2", outcomes, seats.Taken, want)
+		}
+	})
+
+	t.Run("tells a refusal by mail to who wants that", func(t *testing.T) {
+		t.Parallel()
+		requests := line("ada", "bob", "cy")
+		requests[0].Notify, requests[2].Notify = true, true
+		_, outcomes := enroll.Settle(enroll.Seats{Capacity: new(1)}, requests)
+		var told []enroll.MailKind
+		for _, o := range outcomes {
+			told = append(told, o.Mail)
+		}
+		if want := []enroll.MailKind{enroll.MailConfirmed, "", enroll.MailFull}; !slices.Equal(told, want) {
+			t.Errorf("the mails are %q, want %q", told, want)
 		}
 	})
 

@@ -34,6 +34,9 @@ func CreateRun(t testing.TB, s *postgres.Store, r enroll.Run) enroll.RunID {
 	return id
 }
 
+// Terms returns the terms of a settling transaction of at most so many requests.
+func Terms(budget int) enroll.Terms { return enroll.Terms{Budget: budget, LateAfter: 30 * time.Second} }
+
 // Seats returns a capacity.
 func Seats(n int) *int { return &n }
 
@@ -45,7 +48,7 @@ func Person(run string, n int) enroll.Application {
 // Application returns the application of an address, with an IdempotencyKey or
 // "".
 func Application(run, email, key string) enroll.Application {
-	a, err := enroll.Apply(run, "A Person", email, key)
+	a, err := enroll.Apply(enroll.Wish{Run: run, Name: "A Person", Email: email, IdempotencyKey: key})
 	if err != nil {
 		panic(err) // the test's own words
 	}

@@ -91,7 +91,10 @@ type registration struct {
 	AcceptedAt time.Time  `json:"accepted_at"`
 	DecidedAt  *time.Time `json:"decided_at"`
 	Final      bool
-	Links      struct{ Self string }
+	Links      struct {
+		Self     string
+		Calendar *string
+	}
 }
 
 // outcome is the status with its reason.

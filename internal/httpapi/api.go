@@ -16,6 +16,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/lastseat/lastseat/internal/calendar"
 	"github.com/lastseat/lastseat/internal/enroll"
 )
 
@@ -38,9 +39,23 @@ type Watch interface {
 	Wait(ctx context.Context, id uuid.UUID, d time.Duration, enough func(enroll.Registration) bool) (enroll.Registration, error)
 }
 
+// Outbox is what people and organisers may ask of the mails.
+type Outbox interface {
+	// RequestLinks has the links of all registrations of the address mailed to
+	// it, if there are any.
+	RequestLinks(ctx context.Context, address enroll.AddressKey) error
+	// Mails returns the mails about the registrations of a run that the query
+	// asks for, by ticket.
+	Mails(ctx context.Context, run string, q enroll.MailQuery) ([]enroll.OutboxMail, error)
+	// ResendMail has a mail sent once more.
+	ResendMail(ctx context.Context, run string, id uuid.UUID) (enroll.OutboxMail, error)
+}
+
 // Options of the API.
 type Options struct {
-	PublicURL      string // where clients reach it, without a trailing slash
+	PublicURL      string             // where clients reach it, without a trailing slash
+	Organiser      calendar.Organiser // of the calendar entries of courses that name none
+	OrganiserToken string             // what organisers show; empty = nobody is one
 	MaxBodyBytes   int64
 	MaxWait        time.Duration // the longest that ?wait= holds an answer
 	TrustedProxies []string      // addresses or networks whose X-Forwarded-For counts
@@ -49,15 +64,16 @@ type Options struct {
 type api struct {
 	catalogue Catalogue
 	intake    Intake
+	outbox    Outbox
 	watch     Watch
 	options   Options
 	log       *slog.Logger
 }
 
 // New returns the API as a handler.
-func New(c Catalogue, in Intake, w Watch, o Options, log *slog.Logger, reg prometheus.Registerer) (http.Handler, error) {
+func New(c Catalogue, in Intake, w Watch, out Outbox, o Options, log *slog.Logger, reg prometheus.Registerer) (http.Handler, error) {
 	gin.SetMode(gin.ReleaseMode)
-	a := &api{catalogue: c, intake: in, watch: w, options: o, log: log}
+	a := &api{catalogue: c, intake: in, watch: w, outbox: out, options: o, log: log}
 	e := gin.New()
 	e.HandleMethodNotAllowed = true
 	e.RedirectTrailingSlash = false
@@ -82,6 +98,12 @@ func New(c Catalogue, in Intake, w Watch, o Options, log *slog.Logger, reg prome
 	// Asking for a seat, and hearing of it.
 	e.POST("/v1/runs/:run/registrations", a.answer(a.register))
 	get("/v1/registrations/:id", a.getRegistration)
+	get("/v1/registrations/:id/calendar.ics", a.getCalendar)
+	e.POST("/v1/links", a.answer(a.requestLinks))
+
+	// For organisers.
+	get("/v1/runs/:run/mails", a.organiser(a.listMails))
+	e.POST("/v1/runs/:run/mails/:mail/resend", a.answer(a.organiser(a.resendMail)))
 	return e, nil
 }
 

@@ -19,7 +19,7 @@ func TestCrowd_that_waits_for_one_run_hears_at_once_and_with_few_reads(t *testin
 	s.addRun("go-1", seats(places))
 	var crowd []enroll.Application
 	for i := range people {
-		a, err := enroll.Apply("go-1", "A Person", fmt.Sprintf("p%d@example.org", i), "")
+		a, err := enroll.Apply(enroll.Wish{Run: "go-1", Name: "A Person", Email: fmt.Sprintf("p%d@example.org", i)})
 		if err != nil {
 			t.Fatal(err)
 		}

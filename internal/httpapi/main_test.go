@@ -7,7 +7,7 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/lastseat/lastseat/internal/lane"
+	"github.com/lastseat/lastseat/internal/taskqueue"
 )
 
 func TestMain(m *testing.M) {
@@ -16,6 +16,6 @@ func TestMain(m *testing.M) {
 	if err := flag.Set("test.parallel", "4"); err != nil {
 		panic(err)
 	}
-	lane.LogRedis(slog.New(slog.DiscardHandler)) // one for the whole process
+	taskqueue.LogRedis(slog.New(slog.DiscardHandler)) // one for the whole process
 	goleak.VerifyTestMain(m)
 }

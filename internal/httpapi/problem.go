@@ -18,6 +18,7 @@ const (
 	tooLarge    enroll.Code = "too_large"              // a body over the limit
 	unsupported enroll.Code = "unsupported_media_type" // a body that does not claim to be JSON
 	noMethod    enroll.Code = "method_not_allowed"
+	notAllowed  enroll.Code = "unauthorized" // no organiser's token, or a wrong one
 )
 
 var (
@@ -33,6 +34,7 @@ var statuses = map[enroll.Code]struct {
 	title  string
 }{
 	malformed:             {http.StatusBadRequest, "The body is not valid JSON"},
+	notAllowed:            {http.StatusUnauthorized, "This is for organisers"},
 	enroll.NotFound:       {http.StatusNotFound, "Not found"},
 	noMethod:              {http.StatusMethodNotAllowed, "Method not allowed"},
 	enroll.RunNotOpen:     {http.StatusConflict, "Registration has not begun"},
@@ -91,6 +93,9 @@ func (a *api) problem(c *gin.Context, err error) {
 	}
 	if w := e.Window; w != nil {
 		p.OpensAt, p.ClosesAt, p.Now = instant(w.OpensAt), instant(w.ClosesAt), instant(w.Now)
+	}
+	if p.Status == http.StatusUnauthorized {
+		c.Header("WWW-Authenticate", `Bearer realm="organisers"`)
 	}
 	if p.Status == http.StatusServiceUnavailable {
 		c.Header("Retry-After", strconv.Itoa(1))

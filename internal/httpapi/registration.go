@@ -9,8 +9,10 @@ import (
 	"time"
 
 	"github.com/gin-gonic/gin"
+	"github.com/go-json-experiment/json"
 	"github.com/google/uuid"
 
+	"github.com/lastseat/lastseat/internal/calendar"
 	"github.com/lastseat/lastseat/internal/enroll"
 )
 
@@ -33,17 +35,22 @@ type reasonJSON struct {
 }
 
 type linksJSON struct {
-	Self string `json:"self"`
+	Self     string  `json:"self"`
+	Calendar *string `json:"calendar"`
 }
 
 func (a *api) showRegistration(r enroll.Registration) registrationJSON {
 	shown := registrationJSON{
 		ID: r.ID, Run: r.Run, Status: r.Status, Ticket: r.Ticket,
 		AcceptedAt: instant(r.AcceptedAt), DecidedAt: instant(r.DecidedAt),
-		Final: r.Status.Final(), Links: linksJSON{Self: a.registrationURL(r.ID)},
+		Final: r.Status.Final(), Links: linksJSON{Self: a.registrationURL(r)},
 	}
 	if r.Reason != "" {
 		shown.Reason = &reasonJSON{r.Reason, r.Reason.Message()}
+	}
+	if r.Status == enroll.Confirmed {
+		calendar := shown.Links.Self + "/calendar.ics"
+		shown.Links.Calendar = &calendar
 	}
 	if p := r.Position(); p > 0 {
 		shown.Position = &p
@@ -51,8 +58,15 @@ func (a *api) showRegistration(r enroll.Registration) registrationJSON {
 	return shown
 }
 
-func (a *api) registrationURL(id uuid.UUID) string {
-	return a.options.PublicURL + "/v1/registrations/" + id.String()
+func (a *api) registrationURL(r enroll.Registration) string { return a.options.PublicURL + r.Path() }
+
+// optionalText is a text that a body may leave out. What is sent counts: "" and
+// null are texts that say nothing, and not the same as leaving it out.
+type optionalText struct{ text *string }
+
+func (o *optionalText) UnmarshalJSON(b []byte) error {
+	o.text = new(string)
+	return json.Unmarshal(b, o.text)
 }
 
 // register answers POST /v1/runs/{run}/registrations with 202 once the request
@@ -67,25 +81,29 @@ func (a *api) register(c *gin.Context) error {
 		return err
 	}
 	var body struct {
-		Name  string `json:"name"`
-		Email string `json:"email"`
+		Name     string       `json:"name"`
+		Email    string       `json:"email"`
+		Language optionalText `json:"language"`
+		Notify   bool         `json:"notify"`
 	}
 	if err := a.decode(c, &body); err != nil {
 		return err
 	}
-	application, err := enroll.Apply(run, body.Name, body.Email, key)
+	application, err := enroll.Apply(enroll.Wish{
+		Run: run, Name: body.Name, Email: body.Email, Language: body.Language.text, Notify: body.Notify, IdempotencyKey: key,
+	})
 	if err != nil {
 		return err
 	}
 	receipt, err := a.intake.Accept(c.Request.Context(), application)
 	if enroll.CodeOf(err) == enroll.OutcomeUnknown {
-		c.Header("Location", a.registrationURL(receipt.ID)) // if it was accepted, it is there
+		c.Header("Location", a.registrationURL(receipt.Registration)) // if it was accepted, it is there
 	}
 	if err != nil {
 		return err
 	}
 	c.Set(ticketKey, receipt.Ticket)
-	c.Header("Location", a.registrationURL(receipt.ID))
+	c.Header("Location", a.registrationURL(receipt.Registration))
 	describe(c, receipt.Registration)
 	c.JSON(http.StatusAccepted, a.showRegistration(receipt.Registration))
 	return nil
@@ -96,9 +114,9 @@ func (a *api) register(c *gin.Context) error {
 // without that header until it is decided.
 func (a *api) getRegistration(c *gin.Context) error {
 	ctx := c.Request.Context()
-	id, err := uuid.Parse(c.Param("id"))
-	if err != nil || len(c.Param("id")) != 36 { // the library reads other forms, too
-		return enroll.Errorf(enroll.NotFound, "there is no such registration")
+	id, err := idParameter(c, "id", "registration")
+	if err != nil {
+		return err
 	}
 	wait, err := a.waitParameter(c)
 	if err != nil {
@@ -129,6 +147,44 @@ func (a *api) getRegistration(c *gin.Context) error {
 	}
 	c.JSON(http.StatusOK, a.showRegistration(r))
 	return nil
+}
+
+// getCalendar answers GET /v1/registrations/{id}/calendar.ics.
+func (a *api) getCalendar(c *gin.Context) error {
+	id, err := idParameter(c, "id", "registration")
+	if err != nil {
+		return err
+	}
+	ctx, cancel := reading(c)
+	defer cancel()
+	r, err := a.watch.Get(ctx, id)
+	if err != nil {
+		return err
+	}
+	c.Set(runKey, r.Run)
+	c.Set(ticketKey, r.Ticket)
+	if r.Status != enroll.Confirmed {
+		return enroll.Errorf(enroll.NotFound, "there is no calendar entry, since the registration is not confirmed")
+	}
+	run, err := a.catalogue.Run(ctx, r.Run)
+	if err != nil {
+		return err
+	}
+	entry := calendar.Entry(calendar.Publish, enroll.Enrolment{Registration: r, For: run.Run}, a.options.Organiser, run.Now)
+	c.Header("Cache-Control", "private, no-cache")
+	c.Header("Content-Disposition", `attachment; filename="`+run.Slug+`.ics"`)
+	c.Data(http.StatusOK, calendar.Publish.ContentType(), entry)
+	return nil
+}
+
+// idParameter returns the UUID that the path names. What is none cannot be the
+// noun's.
+func idParameter(c *gin.Context, name, noun string) (uuid.UUID, error) {
+	id, err := uuid.Parse(c.Param(name))
+	if err != nil || len(c.Param(name)) != 36 { // the library reads other forms, too
+		return uuid.Nil, enroll.Errorf(enroll.NotFound, "there is no such %s", noun)
+	}
+	return id, nil
 }
 
 func (a *api) waitParameter(c *gin.Context) (time.Duration, error) {

@@ -13,7 +13,9 @@ import (
 	"github.com/google/uuid"
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/lastseat/lastseat/internal/calendar"
 	"github.com/lastseat/lastseat/internal/enroll"
+	"github.com/lastseat/lastseat/internal/enrolltest"
 	"github.com/lastseat/lastseat/internal/httpapi"
 	"github.com/lastseat/lastseat/internal/intake"
 	"github.com/lastseat/lastseat/internal/lane"
@@ -25,8 +27,9 @@ import (
 )
 
 const (
-	maxBodyBytes = 4096
-	redisTimeout = time.Second
+	maxBodyBytes   = 4096
+	organiserToken = "the-token-of-the-organisers"
+	redisTimeout   = time.Second
 )
 
 // place is where a service runs. The zero place has a database of its own and
@@ -38,6 +41,7 @@ type place struct {
 	commitTimeout time.Duration     // 0 = three seconds
 	maxWait       time.Duration     // 0 = 25 seconds
 	waiting       int               // requests that may wait for a commit, 0 = 8192
+	noOrganisers  bool              // no token is configured
 	// catalogue stands before the real one, nil = nothing does.
 	catalogue func(httpapi.Catalogue) httpapi.Catalogue
 }
@@ -102,10 +106,14 @@ func start(t testing.TB, p place) *service {
 	in := intake.New(ledger, intake.Options{Committers: 2, Waiting: p.waiting, Gathering: 500, CommitTimeout: p.commitTimeout}, ring, log, s.registry)
 	run(t, in.Run)
 
+	token := organiserToken
+	if p.noOrganisers {
+		token = ""
+	}
 	server := httptest.NewUnstartedServer(nil)
 	url := "http://" + server.Listener.Addr().String()
-	api, err := httpapi.New(p.catalogue(store), in, s.watch, httpapi.Options{
-		PublicURL: url, MaxBodyBytes: maxBodyBytes, MaxWait: p.maxWait,
+	api, err := httpapi.New(p.catalogue(store), in, s.watch, store, httpapi.Options{
+		PublicURL: url, Organiser: calendar.Organiser{Name: "Lastseat", Address: "seats@example.org"}, OrganiserToken: token, MaxBodyBytes: maxBodyBytes, MaxWait: p.maxWait,
 	}, log, s.registry)
 	if err != nil {
 		t.Fatal(err)
@@ -187,7 +195,7 @@ func (s *service) settle() {
 	}
 	for _, b := range behind {
 		for more := true; more; {
-			progress, err := s.store.Settle(s.t.Context(), []enroll.RunID{b.RunID}, 500)
+			progress, err := s.store.Settle(s.t.Context(), []enroll.RunID{b.RunID}, enrolltest.Terms(500))
 			if err != nil {
 				s.t.Fatal(err)
 			}

@@ -9,11 +9,13 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/redis/go-redis/v9"
 
+	"github.com/lastseat/lastseat/internal/enrolltest"
 	"github.com/lastseat/lastseat/internal/lane"
 	"github.com/lastseat/lastseat/internal/pgtest"
 	"github.com/lastseat/lastseat/internal/postgres"
 	"github.com/lastseat/lastseat/internal/pubsub"
 	"github.com/lastseat/lastseat/internal/redistest"
+	"github.com/lastseat/lastseat/internal/taskqueue"
 )
 
 // startWorker runs a worker for the service, put together as cmd/worker does it,
@@ -25,10 +27,10 @@ func startWorker(t testing.TB, s *service) {
 	store := pgtest.Open(t, s.place.database)
 	metrics := lane.NewMetrics(prometheus.NewRegistry())
 	messages := openRedis(t, s.place.redis)
-	queues := parseRedis(t, s.place.redis).OpenForLanes(maxLanes)
+	queues := parseRedis(t, s.place.redis).OpenForServers(maxLanes)
 	t.Cleanup(func() { _ = queues.Close() })
 	announcer := pubsub.NewAnnouncer(messages)
-	settler := lane.NewSettler(store, 2, 512, announcer.Announce, log, metrics)
+	settler := lane.NewSettler(store, 2, enrolltest.Terms(512), announcer.Announce, log, metrics)
 	connect := func(ctx context.Context) (lane.Locks, error) {
 		return postgres.ConnectLaneLocks(ctx, s.place.database, pgtest.Options, lane.IdleLocks)
 	}
@@ -59,9 +61,9 @@ func openRedis(t testing.TB, r *redistest.Server) redis.UniversalClient {
 	return c
 }
 
-func parseRedis(t testing.TB, r *redistest.Server) lane.Redis {
+func parseRedis(t testing.TB, r *redistest.Server) taskqueue.Redis {
 	t.Helper()
-	parsed, err := lane.ParseRedis(r.URL(), redisTimeout)
+	parsed, err := taskqueue.ParseRedis(r.URL(), redisTimeout)
 	if err != nil {
 		t.Fatal(err)
 	}

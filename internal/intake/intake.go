@@ -234,7 +234,7 @@ func (in *Intake) give(w *waiting, v enroll.Verdict) {
 		own := v
 		own.Receipt.Again = v.Receipt.Again || each != w
 		told := own.Err == nil || enroll.CodeOf(own.Err) == enroll.OutcomeUnknown
-		if told && own.Receipt.Again && (each.Name != v.Receipt.Name || each.Address.Typed != v.Receipt.Email) {
+		if told && own.Receipt.Again && !v.Receipt.Says(each.Application) {
 			own = enroll.Verdict{Err: enroll.Errorf(enroll.KeyReused, "this Idempotency-Key came with another body before")}
 		}
 		switch {
@@ -249,7 +249,7 @@ func (in *Intake) give(w *waiting, v enroll.Verdict) {
 
 // perhaps is the receipt of an application that may have been accepted.
 func perhaps(a enroll.Application) enroll.Receipt {
-	return enroll.Receipt{Registration: enroll.Registration{ID: a.ID}, Name: a.Name, Email: a.Address.Typed}
+	return enroll.ReceiptFor(a, enroll.Registration{ID: a.ID})
 }
 
 // bundles returns the range of new tickets of each run in the gathering.

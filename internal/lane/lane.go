@@ -12,6 +12,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/lastseat/lastseat/internal/enroll"
+	"github.com/lastseat/lastseat/internal/taskqueue"
 )
 
 // handBack is how long the server of a lane that ended waits before it puts a
@@ -70,7 +71,7 @@ func (l *lane) live(ctx context.Context) {
 		// What a killed worker left comes back while this lane lives.
 		RetryDelayFunc:           func(int, error, *asynq.Task) time.Duration { return 0 },
 		DelayedTaskCheckInterval: l.idle / 2,
-		Logger:                   asynqLog{l.log.With("from", "asynq", "run", l.slug)},
+		Logger:                   taskqueue.Log{Log: l.log.With("from", "asynq", "run", l.slug)},
 		LogLevel:                 asynq.WarnLevel,
 	})
 	handler := func(task context.Context, t *asynq.Task) error {
@@ -219,14 +220,3 @@ func (b *backoff) next(err error) <-chan time.Time {
 	b.last = min(max(2*b.last, least), time.Second)
 	return time.After(b.last)
 }
-
-// asynqLog takes what Asynq has to say about one lane. None of it is news: what
-// fails there is Redis, of which the subscription speaks once for all lanes, and
-// no outcome depends on it.
-type asynqLog struct{ log *slog.Logger }
-
-func (a asynqLog) Debug(args ...any) { a.log.Debug(fmt.Sprint(args...)) }
-func (a asynqLog) Info(args ...any)  { a.log.Debug(fmt.Sprint(args...)) }
-func (a asynqLog) Warn(args ...any)  { a.log.Debug(fmt.Sprint(args...)) }
-func (a asynqLog) Error(args ...any) { a.log.Debug(fmt.Sprint(args...)) }
-func (a asynqLog) Fatal(args ...any) { a.log.Debug(fmt.Sprint(args...)) } // a library does not end this process

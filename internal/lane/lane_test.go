@@ -22,10 +22,11 @@ import (
 	"github.com/lastseat/lastseat/internal/postgres"
 	"github.com/lastseat/lastseat/internal/pubsub"
 	"github.com/lastseat/lastseat/internal/redistest"
+	"github.com/lastseat/lastseat/internal/taskqueue"
 )
 
 func TestMain(m *testing.M) {
-	lane.LogRedis(quiet)
+	taskqueue.LogRedis(quiet)
 	goleak.VerifyTestMain(m)
 }
 
@@ -53,9 +54,9 @@ func newPlace(t *testing.T) *place {
 	return p
 }
 
-func (p *place) connector() lane.Redis {
+func (p *place) connector() taskqueue.Redis {
 	p.t.Helper()
-	r, err := lane.ParseRedis(p.redis.URL(), time.Second)
+	r, err := taskqueue.ParseRedis(p.redis.URL(), time.Second)
 	if err != nil {
 		p.t.Fatal(err)
 	}
@@ -123,9 +124,9 @@ func (p *place) worker(ledger lane.Ledger, change func(*lane.Options)) *worker {
 	}
 	w := &worker{reg: prometheus.NewRegistry()}
 	metrics := lane.NewMetrics(w.reg)
-	messages, queues := p.connector().Open(), p.connector().OpenForLanes(o.MaxLanes)
+	messages, queues := p.connector().Open(), p.connector().OpenForServers(o.MaxLanes)
 	announcer := pubsub.NewAnnouncer(messages)
-	settler := lane.NewSettler(ledger, 2, 512, announcer.Announce, quiet, metrics)
+	settler := lane.NewSettler(ledger, 2, enrolltest.Terms(512), announcer.Announce, quiet, metrics)
 	connect := func(ctx context.Context) (lane.Locks, error) {
 		return postgres.ConnectLaneLocks(ctx, p.url, pgtest.Options, lane.IdleLocks)
 	}
@@ -204,7 +205,7 @@ func observe(l lane.Ledger) *observer {
 	return &observer{Ledger: l, delay: 2 * time.Millisecond, inside: make(map[enroll.RunID]int)}
 }
 
-func (o *observer) Settle(ctx context.Context, runs []enroll.RunID, budget int) (map[enroll.RunID]enroll.Progress, error) {
+func (o *observer) Settle(ctx context.Context, runs []enroll.RunID, terms enroll.Terms) (map[enroll.RunID]enroll.Progress, error) {
 	o.mu.Lock()
 	o.calls++
 	for _, run := range runs {
@@ -221,7 +222,7 @@ func (o *observer) Settle(ctx context.Context, runs []enroll.RunID, budget int) 
 		o.mu.Unlock()
 	}()
 	time.Sleep(o.delay)
-	return o.Ledger.Settle(ctx, runs, budget)
+	return o.Ledger.Settle(ctx, runs, terms)
 }
 
 // TestTwoWorkersAndManyRuns: one at a time per run, in order, by tasks. Not

@@ -4,10 +4,8 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"sync"
 	"time"
 
-	"github.com/hibiken/asynq"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promauto"
 	"github.com/redis/go-redis/v9"
@@ -17,16 +15,12 @@ import (
 	"github.com/lastseat/lastseat/internal/gather"
 	"github.com/lastseat/lastseat/internal/outage"
 	"github.com/lastseat/lastseat/internal/pubsub"
+	"github.com/lastseat/lastseat/internal/taskqueue"
 )
 
 const (
 	sendersAtOnce = 8 // enqueues on their way to Redis: many runs at once are bound by round trips
 	bundlesKept   = 4096
-
-	// A client registers a queue's name once and never again. Redis may have
-	// lost it, and then asynqmon would not list the queue. Short, so that a
-	// single request after the loss is enough.
-	clientLifetime = 250 * time.Millisecond
 )
 
 // Sender rings for bundles, outside of everybody's wait. It may fail or drop:
@@ -37,16 +31,13 @@ type Sender struct {
 	waiting chan enroll.Bundle
 	outage  *outage.Log
 	bundles *prometheus.CounterVec
-
-	mu     sync.Mutex
-	client *asynq.Client
-	born   time.Time
+	tasks   *taskqueue.Client
 }
 
 // NewSender returns a sender whose every call to Redis ends within timeout. Run
 // must be running for it to send.
 func NewSender(c redis.UniversalClient, timeout time.Duration, log *slog.Logger, reg prometheus.Registerer) *Sender {
-	s := &Sender{redis: c, timeout: timeout, waiting: make(chan enroll.Bundle, bundlesKept)}
+	s := &Sender{redis: c, timeout: timeout, waiting: make(chan enroll.Bundle, bundlesKept), tasks: taskqueue.NewClient(c)}
 	s.outage = outage.New(log, slog.LevelWarn, "bundles are not enqueued: the sweep settles them")
 	s.bundles = promauto.With(reg).NewCounterVec(prometheus.CounterOpts{
 		Name: "lastseat_bundles_total",
@@ -99,22 +90,8 @@ func (s *Sender) deliver(ctx context.Context, b enroll.Bundle) bool {
 
 func (s *Sender) send(ctx context.Context, b enroll.Bundle) error {
 	task, options := newTask(b)
-	_, err := s.asynq().EnqueueContext(ctx, task, options...)
-	if errors.Is(err, asynq.ErrTaskIDConflict) {
-		err = nil // it was rung for before
-	}
+	err := s.tasks.Enqueue(ctx, task, options...)
 	// Even if there is no task, as with a Redis that is full: the lane's sweep
 	// settles the line a second later.
 	return errors.Join(err, pubsub.PublishWake(ctx, s.redis, pubsub.Wake{RunID: b.RunID, Run: b.Run}))
-}
-
-// asynq returns the client of the moment. Clients share the Redis client and
-// need no closing.
-func (s *Sender) asynq() *asynq.Client {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.client == nil || time.Since(s.born) > clientLifetime {
-		s.client, s.born = asynq.NewClientFromRedisClient(s.redis), time.Now()
-	}
-	return s.client
 }

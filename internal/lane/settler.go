@@ -15,10 +15,10 @@ import (
 
 // Ledger settles lines and finds those that wait.
 type Ledger interface {
-	// Settle decides the next requests of the runs in one transaction, budget
-	// in all. A run that is missing in the answer is being settled by somebody
+	// Settle decides the next requests of the runs in one transaction, as many
+	// as the terms allow in all. A run that is missing in the answer is being settled by somebody
 	// else. After an error the outcome is unknown; settling again is safe.
-	Settle(ctx context.Context, runs []enroll.RunID, budget int) (map[enroll.RunID]enroll.Progress, error)
+	Settle(ctx context.Context, runs []enroll.RunID, terms enroll.Terms) (map[enroll.RunID]enroll.Progress, error)
 	// LinesBehind returns those of the runs (nil: of all) whose first undecided
 	// request was accepted at least age ago.
 	LinesBehind(ctx context.Context, runs []enroll.RunID, age time.Duration) ([]enroll.Behind, error)
@@ -36,7 +36,7 @@ var errElsewhere = errors.New("the run is being settled elsewhere")
 type Settler struct {
 	ledger     Ledger
 	committers int
-	budget     int
+	terms      enroll.Terms
 	announce   func(pubsub.Settled)
 	turns      chan *turn
 	log        *slog.Logger
@@ -55,12 +55,12 @@ type settled struct {
 	err error
 }
 
-// NewSettler returns a settler with so many transactions at once, each of at
-// most budget requests. It calls announce, which must not block, for what it
+// NewSettler returns a settler with so many transactions at once, each held to the
+// terms. It calls announce, which must not block, for what it
 // settled.
-func NewSettler(ledger Ledger, committers, budget int, announce func(pubsub.Settled), log *slog.Logger, m *Metrics) *Settler {
+func NewSettler(ledger Ledger, committers int, terms enroll.Terms, announce func(pubsub.Settled), log *slog.Logger, m *Metrics) *Settler {
 	return &Settler{
-		ledger: ledger, committers: committers, budget: budget, announce: announce,
+		ledger: ledger, committers: committers, terms: terms, announce: announce,
 		turns: make(chan *turn), log: log, metrics: m,
 	}
 }
@@ -88,7 +88,7 @@ func (s *Settler) Run(ctx context.Context) error {
 	var g errgroup.Group
 	for range s.committers {
 		g.Go(func() error {
-			for turns := range gather.Each(ctx, s.turns, s.budget) {
+			for turns := range gather.Each(ctx, s.turns, s.terms.Budget) {
 				s.settle(turns)
 			}
 			return nil
@@ -105,7 +105,7 @@ func (s *Settler) settle(turns []*turn) {
 	ctx, cancel := context.WithTimeout(context.Background(), settleTimeout)
 	defer cancel()
 	start := time.Now()
-	progress, err := s.ledger.Settle(ctx, runs, s.budget)
+	progress, err := s.ledger.Settle(ctx, runs, s.terms)
 	s.metrics.settle.Observe(time.Since(start).Seconds())
 	s.metrics.settleRuns.Observe(float64(len(turns)))
 	if err != nil && len(turns) > 1 {

@@ -14,6 +14,7 @@ import (
 	"github.com/lastseat/lastseat/internal/lane"
 	"github.com/lastseat/lastseat/internal/pgtest"
 	"github.com/lastseat/lastseat/internal/pubsub"
+	"github.com/lastseat/lastseat/internal/taskqueue"
 )
 
 // slowLedger takes its time.
@@ -23,10 +24,10 @@ type slowLedger struct {
 	settling     atomic.Int64 // how often it was asked to settle
 }
 
-func (s *slowLedger) Settle(ctx context.Context, runs []enroll.RunID, budget int) (map[enroll.RunID]enroll.Progress, error) {
+func (s *slowLedger) Settle(ctx context.Context, runs []enroll.RunID, terms enroll.Terms) (map[enroll.RunID]enroll.Progress, error) {
 	s.settling.Add(1)
 	time.Sleep(s.settle)
-	return s.Ledger.Settle(ctx, runs, budget)
+	return s.Ledger.Settle(ctx, runs, terms)
 }
 
 func (s *slowLedger) LinesBehind(ctx context.Context, runs []enroll.RunID, age time.Duration) ([]enroll.Behind, error) {
@@ -171,7 +172,7 @@ func TestLanesInTrouble(t *testing.T) {
 			t.Fatal(err)
 		}
 		proxy := pgtest.NewProxy(t, u.String())
-		through, err := lane.ParseRedis(proxy.URL(), time.Second)
+		through, err := taskqueue.ParseRedis(proxy.URL(), time.Second)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -11,13 +11,13 @@ import (
 // Courses returns all courses by title.
 func (s *Store) Courses(ctx context.Context) ([]enroll.Course, error) {
 	return collect(ctx, s, "reading courses", scanCourse,
-		`SELECT slug, title, description FROM courses ORDER BY title, slug`)
+		`SELECT slug, title, description, organiser, reply_to FROM courses ORDER BY title, slug`)
 }
 
 // Course returns the course, or an error of code NotFound.
 func (s *Store) Course(ctx context.Context, slug string) (enroll.Course, error) {
 	found, err := collect(ctx, s, "reading a course", scanCourse,
-		`SELECT slug, title, description FROM courses WHERE slug = $1`, slug)
+		`SELECT slug, title, description, organiser, reply_to FROM courses WHERE slug = $1`, slug)
 	if err == nil && len(found) == 0 {
 		err = notFound("course")
 	}
@@ -28,14 +28,14 @@ func (s *Store) Course(ctx context.Context, slug string) (enroll.Course, error) 
 }
 
 func scanCourse(row pgx.CollectableRow) (c enroll.Course, err error) {
-	err = row.Scan(&c.Slug, &c.Title, &c.Description)
+	err = row.Scan(&c.Slug, &c.Title, &c.Description, &c.Organiser, &c.ReplyTo)
 	return c, err
 }
 
 // CreateCourse adds a course. The error has code Conflict if the slug is taken.
 func (s *Store) CreateCourse(ctx context.Context, c enroll.Course) error {
-	_, err := s.pool.Exec(ctx, `INSERT INTO courses (slug, title, description) VALUES ($1, $2, $3)`,
-		c.Slug, c.Title, c.Description)
+	_, err := s.pool.Exec(ctx, `INSERT INTO courses (slug, title, description, organiser, reply_to) VALUES ($1, $2, $3, $4, $5)`,
+		c.Slug, c.Title, c.Description, c.Organiser, c.ReplyTo)
 	if err != nil {
 		return translate("creating course "+c.Slug, err)
 	}

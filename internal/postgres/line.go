@@ -32,8 +32,8 @@ FOR NO KEY UPDATE`
 // run that exists.
 const acceptRequests = `
 WITH asked AS MATERIALIZED (
-    SELECT * FROM unnest($1::uuid[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[])
-        WITH ORDINALITY AS a (id, slug, name, email, email_key, idempotency_key, place)
+    SELECT * FROM unnest($1::uuid[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::boolean[])
+        WITH ORDINALITY AS a (id, slug, name, email, email_key, idempotency_key, language, notify, place)
 ), clock AS MATERIALIZED (
     SELECT clock_timestamp() AS now
 ), judged AS MATERIALIZED (
@@ -57,8 +57,8 @@ WITH asked AS MATERIALIZED (
 ), heads AS MATERIALIZED (
     SELECT run_id, max(ticket) AS last_ticket, max(judged_at) AS judged_at FROM numbered GROUP BY run_id
 ), inserted AS (
-    INSERT INTO requests (run_id, ticket, id, kind, name, email, email_key, idempotency_key, accepted_at)
-    SELECT n.run_id, n.ticket, j.id, 'register', j.name, j.email, j.email_key, j.idempotency_key, n.judged_at
+    INSERT INTO requests (run_id, ticket, id, kind, name, email, email_key, idempotency_key, language, notify, accepted_at)
+    SELECT n.run_id, n.ticket, j.id, 'register', j.name, j.email, j.email_key, j.idempotency_key, j.language, j.notify, n.judged_at
     FROM numbered n JOIN judged j USING (place)
     ORDER BY n.place
 ), moved AS (
@@ -67,7 +67,8 @@ WITH asked AS MATERIALIZED (
     WHERE l.run_id = h.run_id AND l.run_id = ANY(ARRAY(SELECT run_id FROM heads)) -- for the index
 )
 SELECT j.place, j.run_id, j.opens_at, j.closes_at, j.settled_ticket, j.judged_at, n.ticket,
-       q.id, q.ticket, q.status, coalesce(q.reason, ''), q.accepted_at, q.decided_at, q.name, q.email
+       q.id, q.ticket, q.status, coalesce(q.reason, ''), q.accepted_at, q.decided_at, q.name, q.email,
+       coalesce(q.language, ''), coalesce(q.notify, false)
 FROM judged j
 LEFT JOIN numbered n USING (place)
 LEFT JOIN LATERAL (SELECT * FROM requests q WHERE q.run_id = j.run_id AND q.ticket = j.seen_ticket LIMIT 1) q ON true`
@@ -92,12 +93,18 @@ func (s *Store) Accept(ctx context.Context, applications []enroll.Application) (
 		emails = make([]string, n)
 		keys   = make([]string, n)
 		idem   = make([]*string, n)
+		langs  = make([]*enroll.Language, n)
+		notify = make([]bool, n)
 	)
 	for i, a := range applications {
 		ids[i], runs[i], names[i], emails[i], keys[i] = a.ID, a.Run, string(a.Name), a.Address.Typed, string(a.Address.Key)
 		if a.IdempotencyKey != "" {
 			idem[i] = &applications[i].IdempotencyKey
 		}
+		if a.Language != "" {
+			langs[i] = &applications[i].Language
+		}
+		notify[i] = a.Notify
 	}
 
 	verdicts := make([]enroll.Verdict, n)
@@ -106,7 +113,7 @@ func (s *Store) Accept(ctx context.Context, applications []enroll.Application) (
 	}
 	batch := &pgx.Batch{} // one implicit transaction: it ends with the batch
 	batch.Queue(lockLines, runs)
-	batch.Queue(acceptRequests, ids, runs, names, emails, keys, idem).Query(func(rows pgx.Rows) error {
+	batch.Queue(acceptRequests, ids, runs, names, emails, keys, idem, langs, notify).Query(func(rows pgx.Rows) error {
 		for rows.Next() {
 			var j judged
 			if err := j.scan(rows); err != nil {
@@ -143,11 +150,13 @@ type judged struct {
 	accepted    *time.Time
 	decided     *time.Time
 	name, email *string
+	language    enroll.Language
+	notify      bool
 }
 
 func (j *judged) scan(rows pgx.Rows) error {
 	return rows.Scan(&j.place, &j.run, &j.opens, &j.closes, &j.settled, &j.at, &j.ticket,
-		&j.id, &j.seen, &j.status, &j.reason, &j.accepted, &j.decided, &j.name, &j.email)
+		&j.id, &j.seen, &j.status, &j.reason, &j.accepted, &j.decided, &j.name, &j.email, &j.language, &j.notify)
 }
 
 func (j *judged) verdict(a enroll.Application) enroll.Verdict {
@@ -155,14 +164,15 @@ func (j *judged) verdict(a enroll.Application) enroll.Verdict {
 	switch {
 	case j.ticket != nil:
 		r.Ticket, r.AcceptedAt = *j.ticket, j.at
-		return enroll.Verdict{Receipt: enroll.Receipt{Registration: r, Name: a.Name, Email: a.Address.Typed}}
+		return enroll.Verdict{Receipt: enroll.ReceiptFor(a, r)}
 	case j.seen != nil:
 		r.ID, r.Ticket, r.Status, r.Reason, r.AcceptedAt = *j.id, *j.seen, *j.status, j.reason, *j.accepted
 		if j.decided != nil {
 			r.DecidedAt = *j.decided
 		}
 		return enroll.Verdict{Receipt: enroll.Receipt{
-			Registration: r, Name: enroll.Name(*j.name), Email: *j.email, Again: *j.id != a.ID,
+			Registration: r, Name: enroll.Name(*j.name), Email: *j.email, Language: j.language, Notify: j.notify,
+			Again: *j.id != a.ID,
 		}}
 	}
 	return enroll.Verdict{Err: enroll.OutsideWindow(j.at, j.opens, j.closes)}

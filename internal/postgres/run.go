@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/jackc/pgx/v5"
@@ -10,12 +11,14 @@ import (
 
 const selectRuns = `
 SELECT r.id, r.slug, c.slug, c.title, r.place, r.time_zone, r.starts_at, r.ends_at, r.capacity,
-       r.opens_at, r.closes_at, r.attendances_count, l.last_ticket, r.settled_ticket, now()
+       r.opens_at, r.closes_at, r.language, c.organiser, c.reply_to, r.revision,
+       r.attendances_count, l.last_ticket, r.settled_ticket, now()
 FROM runs r JOIN courses c ON c.id = r.course_id JOIN lines l ON l.run_id = r.id `
 
 func scanRun(row pgx.CollectableRow) (r enroll.RunState, err error) {
 	err = row.Scan(&r.ID, &r.Slug, &r.Course, &r.Title, &r.Place, &r.TimeZone, &r.StartsAt, &r.EndsAt, &r.Capacity,
-		&r.OpensAt, &r.ClosesAt, &r.AttendancesCount, &r.LastTicket, &r.SettledTicket, &r.Now)
+		&r.OpensAt, &r.ClosesAt, &r.Language, &r.Organiser, &r.ReplyTo, &r.Revision,
+		&r.AttendancesCount, &r.LastTicket, &r.SettledTicket, &r.Now)
 	return r, err
 }
 
@@ -44,12 +47,12 @@ func (s *Store) Run(ctx context.Context, slug string) (enroll.RunState, error) {
 func (s *Store) CreateRun(ctx context.Context, r enroll.Run) (enroll.RunID, error) {
 	rows, err := collect(ctx, s, "creating run "+r.Slug, pgx.RowTo[enroll.RunID], `
 		WITH created AS (
-			INSERT INTO runs (course_id, slug, place, time_zone, starts_at, ends_at, capacity, opens_at, closes_at)
-			SELECT id, $2, $3, $4, $5, $6, $7, $8, $9 FROM courses WHERE slug = $1
+			INSERT INTO runs (course_id, slug, place, time_zone, starts_at, ends_at, capacity, opens_at, closes_at, language)
+			SELECT id, $2, $3, $4, $5, $6, $7, $8, $9, $10 FROM courses WHERE slug = $1
 			RETURNING id
 		)
 		INSERT INTO lines (run_id) SELECT id FROM created RETURNING run_id`,
-		r.Course, r.Slug, r.Place, r.TimeZone, r.StartsAt, r.EndsAt, r.Capacity, r.OpensAt, r.ClosesAt)
+		r.Course, r.Slug, r.Place, r.TimeZone, r.StartsAt, r.EndsAt, r.Capacity, r.OpensAt, r.ClosesAt, cmp.Or(r.Language, enroll.English))
 	if err == nil && len(rows) == 0 {
 		err = notFound("course")
 	}

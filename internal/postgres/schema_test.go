@@ -3,6 +3,7 @@ package postgres_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"testing"
 
@@ -34,7 +35,7 @@ func TestMigrate(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if sum := applied[0] + applied[1] + applied[2]; sum != 1 {
+	if sum := applied[0] + applied[1] + applied[2]; sum != slices.Max(applied) || sum == 0 {
 		t.Errorf("three at once applied %v migrations", applied)
 	}
 	if err := s.Ready(t.Context()); err != nil {

@@ -20,15 +20,17 @@ ORDER BY id
 FOR NO KEY UPDATE SKIP LOCKED`
 
 // nextRequests reads what comes next in the lines, and of each whether its
-// address holds a seat. A statement of its own, after lockRuns, so that its
-// snapshot has everything the previous settler wrote. Both laterals are bounded
-// by a LIMIT, which keeps them on their indexes: the cost depends on the number
-// of requests and never on the size of the run or of a table.
+// address holds a seat and whether a refusal is told by mail: by request, or
+// after $3, when nobody watches the status any more. A statement of its own,
+// after lockRuns, so that its snapshot has everything the previous settler wrote.
+// Both laterals are bounded by a LIMIT, which keeps them on their indexes: the
+// cost depends on the number of requests and never on the size of the run or of a
+// table.
 const nextRequests = `
-SELECT q.run_id, q.ticket, q.email_key, h.holds IS NOT NULL
+SELECT q.run_id, q.ticket, q.email_key, h.holds IS NOT NULL, q.notify OR clock_timestamp() - q.accepted_at > $3::interval
 FROM runs r
 CROSS JOIN LATERAL (
-    SELECT q.run_id, q.ticket, q.email_key FROM requests q
+    SELECT q.run_id, q.ticket, q.email_key, q.notify, q.accepted_at FROM requests q
     WHERE q.run_id = r.id AND q.ticket > r.settled_ticket
     ORDER BY q.ticket LIMIT $2
 ) q
@@ -87,15 +89,15 @@ WITH clock AS MATERIALIZED (
 )
 SELECT 1 / ((SELECT count(*) FROM decided) = cardinality($3::text[]) AND (SELECT count(*) FROM advanced) = 1)::integer`
 
-// Settle decides the next requests of the runs' lines, at most budget in all,
-// in one transaction of two round trips. It returns the progress of each run
-// that it could lock; for a run that is missing, somebody else is settling it
-// at this instant.
+// Settle decides the next requests of the runs' lines, at most terms.Budget in
+// all, in one transaction of two round trips, and writes the mails that tell of
+// it. It returns the progress of each run that it could lock; for a run that is
+// missing, somebody else is settling it at this instant.
 //
 // Settling is safe to repeat, to interrupt and to do twice at once: it starts
 // from the settled ticket that it reads under the run's lock. After an error
 // nothing is known about the outcome; settle again to find out.
-func (s *Store) Settle(ctx context.Context, runs []enroll.RunID, budget int) (map[enroll.RunID]enroll.Progress, error) {
+func (s *Store) Settle(ctx context.Context, runs []enroll.RunID, terms enroll.Terms) (map[enroll.RunID]enroll.Progress, error) {
 	const doing = "settling"
 	conn, err := s.pool.Acquire(ctx)
 	if err != nil {
@@ -105,7 +107,7 @@ func (s *Store) Settle(ctx context.Context, runs []enroll.RunID, budget int) (ma
 	// the server rolls back.
 	defer conn.Release()
 
-	perRun := max(budget/len(runs), 1)
+	perRun := max(terms.Budget/len(runs), 1)
 	batch := &pgx.Batch{}
 	batch.Queue("begin")
 	var locked []lockedRun
@@ -114,11 +116,11 @@ func (s *Store) Settle(ctx context.Context, runs []enroll.RunID, budget int) (ma
 		return err
 	})
 	lines := make(map[enroll.RunID][]enroll.Request, len(runs))
-	batch.Queue(nextRequests, runs, perRun).Query(func(rows pgx.Rows) error {
+	batch.Queue(nextRequests, runs, perRun, terms.LateAfter).Query(func(rows pgx.Rows) error {
 		for rows.Next() {
 			var run enroll.RunID
 			var r enroll.Request
-			if err := rows.Scan(&run, &r.Ticket, &r.Key, &r.Holds); err != nil {
+			if err := rows.Scan(&run, &r.Ticket, &r.Key, &r.Holds, &r.Notify); err != nil {
 				return err
 			}
 			lines[run] = append(lines[run], r)
@@ -130,8 +132,8 @@ func (s *Store) Settle(ctx context.Context, runs []enroll.RunID, budget int) (ma
 	}
 
 	writes := &pgx.Batch{}
-	var wonRuns []enroll.RunID
-	var wonTickets []int64
+	var won, full, again places
+	var told mails
 	progress := make(map[enroll.RunID]enroll.Progress, len(locked))
 	for _, run := range locked {
 		requests := lines[run.id]
@@ -151,20 +153,55 @@ func (s *Store) Settle(ctx context.Context, runs []enroll.RunID, budget int) (ma
 		for i, o := range outcomes {
 			statuses[i], reasons[i] = o.Status, o.Reason
 			if o.Status == enroll.Confirmed {
-				wonRuns, wonTickets = append(wonRuns, run.id), append(wonTickets, o.Ticket)
+				won.add(run.id, o.Ticket)
+			}
+			switch o.Mail {
+			case "":
+			case enroll.MailFull: // unless the address was told
+				full.add(run.id, o.Ticket)
+			case enroll.MailAlreadyRegistered: // to whoever holds the seat
+				again.add(run.id, o.Ticket)
+			default:
+				told.kinds = append(told.kinds, o.Mail)
+				told.add(run.id, o.Ticket)
 			}
 		}
 		writes.Queue(decide, run.id, run.settled, statuses, reasons, seats.Taken)
 	}
-	if len(wonRuns) > 0 {
-		writes.Queue(findOrCreateUsers, wonRuns, wonTickets)
-		writes.Queue(seat, wonRuns, wonTickets)
+	if len(won.runs) > 0 {
+		writes.Queue(findOrCreateUsers, won.runs, won.tickets)
+		writes.Queue(seat, won.runs, won.tickets)
+	}
+	if len(told.kinds) > 0 {
+		writes.Queue(tell, told.kinds, told.runs, told.tickets)
+	}
+	if len(full.runs) > 0 {
+		writes.Queue(tellFull, full.runs, full.tickets, againAfter, enroll.MailFull)
+	}
+	if len(again.runs) > 0 { // after seat: it may have been given just now
+		writes.Queue(tellHolders, again.runs, again.tickets, againAfter, enroll.MailAlreadyRegistered)
 	}
 	writes.Queue("commit")
 	if err := conn.SendBatch(ctx, writes).Close(); err != nil {
 		return nil, translate(doing, err)
 	}
 	return progress, nil
+}
+
+// places are places in lines, as two columns.
+type places struct {
+	runs    []enroll.RunID
+	tickets []int64
+}
+
+func (p *places) add(run enroll.RunID, ticket int64) {
+	p.runs, p.tickets = append(p.runs, run), append(p.tickets, ticket)
+}
+
+// mails are what is told to the people at these places.
+type mails struct {
+	places
+	kinds []enroll.MailKind
 }
 
 type lockedRun struct {

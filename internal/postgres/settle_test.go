@@ -68,7 +68,7 @@ func TestSettle(t *testing.T) {
 			accept(t, s, enrolltest.Person("a", i))
 		}
 		accept(t, s, enrolltest.Person("b", 1))
-		progress, err := s.Settle(t.Context(), []enroll.RunID{a, b}, 8)
+		progress, err := s.Settle(t.Context(), []enroll.RunID{a, b}, enrolltest.Terms(8))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -116,7 +116,7 @@ func TestSettle(t *testing.T) {
 		run := enrolltest.OpenRun(t, s, "a", nil)
 		accept(t, s, enrolltest.Person("a", 1), enrolltest.Person("a", 2), enrolltest.Person("a", 3))
 		pgtest.Exec(t, url, `DELETE FROM requests WHERE ticket = 2`)
-		_, err := s.Settle(t.Context(), []enroll.RunID{run}, 10)
+		_, err := s.Settle(t.Context(), []enroll.RunID{run}, enrolltest.Terms(10))
 		if enroll.CodeOf(err) != enroll.Internal || !strings.Contains(err.Error(), "hole") {
 			t.Errorf("got %v", err)
 		}
@@ -156,7 +156,7 @@ func TestSettleAtTheSameTime(t *testing.T) {
 				for {
 					// The same people in all runs, in another order each time.
 					order := append(slices.Clone(runs[n%3:]), runs[:n%3]...)
-					_, err := s.Settle(context.Background(), order, 10)
+					_, err := s.Settle(context.Background(), order, enrolltest.Terms(10))
 					if err != nil {
 						t.Error(err)
 						return
@@ -201,7 +201,7 @@ func TestSettleAtTheSameTime(t *testing.T) {
 		release := pgtest.Hold(t, url, `LOCK TABLE attendances IN EXCLUSIVE MODE`) // it gets as far as the seats
 		killed := make(chan error, 1)
 		go func() {
-			_, err := s.Settle(context.Background(), []enroll.RunID{run}, 10)
+			_, err := s.Settle(context.Background(), []enroll.RunID{run}, enrolltest.Terms(10))
 			killed <- err
 		}()
 		enrolltest.WaitUntil(t, func() bool { return pgtest.LockWaiters(t, url) == 1 })
@@ -233,7 +233,7 @@ func TestSettleAtTheSameTime(t *testing.T) {
 			other := enrolltest.OpenRun(t, s, "empty", nil)
 			settle(t, weak, other) // the statements are prepared
 			proxy.Set(fault)
-			if _, err := weak.Settle(t.Context(), []enroll.RunID{run}, 10); err == nil {
+			if _, err := weak.Settle(t.Context(), []enroll.RunID{run}, enrolltest.Terms(10)); err == nil {
 				t.Error("a broken connection went unnoticed")
 			}
 			enrolltest.WaitUntil(t, func() bool { return settle(t, s, run)[run].Last == 2 })
@@ -245,7 +245,7 @@ func TestSettleAtTheSameTime(t *testing.T) {
 
 func settle(t testing.TB, s *postgres.Store, runs ...enroll.RunID) map[enroll.RunID]enroll.Progress {
 	t.Helper()
-	p, err := s.Settle(t.Context(), runs, 1000)
+	p, err := s.Settle(t.Context(), runs, enrolltest.Terms(1000))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -75,7 +75,7 @@ func newLine(t *testing.T, people int) *line {
 }
 
 func (l *line) settle() enroll.Progress {
-	p, err := l.reader.Settle(context.Background(), []enroll.RunID{l.run}, 10_000)
+	p, err := l.reader.Settle(context.Background(), []enroll.RunID{l.run}, enrolltest.Terms(10_000))
 	if err != nil {
 		l.t.Error(err)
 	}
@@ -128,7 +128,7 @@ func TestWait(t *testing.T) {
 		t.Parallel()
 		l := newLine(t, 2)
 		l.reader.after = func() {
-			if _, err := l.reader.Settle(context.Background(), []enroll.RunID{l.run}, 1); err != nil {
+			if _, err := l.reader.Settle(context.Background(), []enroll.RunID{l.run}, enrolltest.Terms(1)); err != nil {
 				t.Error(err)
 			}
 		}
@@ -178,7 +178,7 @@ func TestWait(t *testing.T) {
 		}
 		enrolltest.WaitUntil(t, func() bool { return l.Waiting() == people })
 		before := l.reader.reads.Load()
-		if _, err := l.reader.Settle(t.Context(), []enroll.RunID{l.run}, early); err != nil {
+		if _, err := l.reader.Settle(t.Context(), []enroll.RunID{l.run}, enrolltest.Terms(early)); err != nil {
 			t.Fatal(err)
 		}
 		l.Settled(l.run, 1, early)

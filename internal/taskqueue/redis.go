@@ -1,4 +1,7 @@
-package lane
+// Package taskqueue is what everybody here needs who works with Asynq: how Redis
+// is reached, a client that enqueues, and where Asynq's own words go. It must
+// not know what the tasks are.
+package taskqueue
 
 import (
 	"context"
@@ -45,11 +48,11 @@ func (r Redis) Open() redis.UniversalClient {
 	return redis.NewClient(&o)
 }
 
-// OpenForLanes returns a client for so many lanes to share, on which a failure
-// slows down who loops on it.
-func (r Redis) OpenForLanes(lanes int) redis.UniversalClient {
+// OpenForServers returns a client for so many Asynq servers to share, on which
+// a failure slows down who loops on it.
+func (r Redis) OpenForServers(servers int) redis.UniversalClient {
 	o := r.options
-	o.PoolSize = lanes + 10
+	o.PoolSize = servers + 10
 	c := redis.NewClient(&o)
 	c.AddHook(pauseOnError{})
 	return c

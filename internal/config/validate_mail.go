@@ -1,0 +1,91 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/mail"
+	"net/netip"
+	"regexp"
+	"strconv"
+	"strings"
+	"unicode"
+)
+
+func (l *loader) validateMail(m Mail) {
+	l.check("mail.server", hostAndPort(m.Server))
+	l.check("mail.hello", hello(m.Hello))
+	l.check("mail.username", together(m.Username, "mail.password", string(m.Password)))
+	l.check("mail.password", together(string(m.Password), "mail.username", m.Username))
+	l.check("mail.tls", oneOf(m.TLS, "none", "starttls", "implicit"))
+	l.check("mail.tls", protectsPassword(m))
+	l.check("mail.from", sender(m.From))
+	l.check("mail.retry_max", notLess(m.RetryMax, "mail.retry_min", m.RetryMin))
+}
+
+// hostAndPort checks an address that is connected to, which needs both.
+func hostAndPort(address string) error {
+	host, port, err := net.SplitHostPort(address)
+	if err != nil {
+		return fmt.Errorf("must be host:port, not %.60q", address)
+	}
+	// Names of containers may have underscores, of hosts in general not.
+	if _, err := netip.ParseAddr(host); err != nil && !isHostName(strings.ReplaceAll(host, "_", "x")) {
+		return fmt.Errorf("must be host:port with the name or the IP address of a host, not %.60q", address)
+	}
+	if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
+		return fmt.Errorf("must have a port of 1..65535, not %.60q", address)
+	}
+	return nil
+}
+
+var hostName = regexp.MustCompile(`^(?i:[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?(\.|$))+$`)
+
+// isHostName tells whether a name can be a host's (RFC 1123, 2.1).
+func isHostName(name string) bool { return len(name) <= 253 && hostName.MatchString(name) }
+
+func hello(name string) error {
+	if name != "" && !isHostName(name) {
+		return fmt.Errorf("must be the name of a host, of at most 253 letters, digits, hyphens and dots, not %.60q", name)
+	}
+	return nil
+}
+
+// together reports a value that is missing although the other, which is of no use alone, is there. Nothing of either may
+// be in the error.
+func together(value, otherKey, other string) error {
+	if value == "" && other != "" {
+		return fmt.Errorf("is missing, while %s is given", otherKey)
+	}
+	return nil
+}
+
+// protectsPassword reports a password that would be sent over a network as it is.
+func protectsPassword(m Mail) error {
+	host, _, _ := net.SplitHostPort(m.Server) // what is no address is a fault of its own
+	if m.TLS != "none" || m.Username == "" || IsThisMachine(host) {
+		return nil
+	}
+	return errors.New("must not be none where mail.username logs in to another machine")
+}
+
+// IsThisMachine tells whether a host's name or IP address leads to the machine itself, wherever it is looked up. It knows
+// the three that the SMTP client knows, which sends a password to no other without TLS.
+func IsThisMachine(host string) bool {
+	return host == "localhost" || host == "127.0.0.1" || host == "::1"
+}
+
+// sender checks the address that mail comes from.
+func sender(from string) error {
+	a, err := mail.ParseAddress(from)
+	if err != nil {
+		return fmt.Errorf("must be an address such as \"Lastseat <seats@example.org>\", not %.60q", from)
+	}
+	if again, err := mail.ParseAddress(a.Address); err != nil || again.Address != a.Address {
+		return errors.New("must have an address without quotes or blanks")
+	}
+	if strings.ContainsFunc(a.Address, func(r rune) bool { return r > unicode.MaxASCII }) {
+		return errors.New("must have an address of ASCII letters: write an internationalised domain as xn--…")
+	}
+	return nil
+}

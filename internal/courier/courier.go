@@ -1,0 +1,200 @@
+// Package courier delivers composed messages to one mail server over SMTP. It
+// owns the connections to that server, how long they may take and how they are
+// used again, and what an answer of the server means for a mail. It must not
+// know what a message tells, and not when one is tried again.
+package courier
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"net/textproto"
+	"os"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/wneessen/go-mail"
+
+	"github.com/lastseat/lastseat/internal/enroll"
+)
+
+// Options says how to reach the mail server.
+type Options struct {
+	Address  string // host:port
+	TLS      string // "none", "starttls" (never without) or "implicit"
+	Username string // empty = no login
+	Password string
+	Hello    string // what this host calls itself; empty = its name
+
+	ConnectTimeout time.Duration // from dialling to the end of the login
+	SendTimeout    time.Duration // from MAIL to the answer to the message
+	IdleTimeout    time.Duration // a connection unused for so long is closed
+
+	RootCAs *x509.CertPool // nil = the system's
+}
+
+// Courier keeps connections to the mail server, at most one for each Send under
+// way. It is safe for concurrent use.
+type Courier struct {
+	o    Options
+	host string
+	tls  *tls.Config
+
+	leaving sync.WaitGroup // connections on which QUIT is being said
+
+	mu     sync.Mutex
+	idle   []*session // the last used at the end, so that what is not needed ages
+	closed bool
+}
+
+// New returns a Courier. It connects when something is to be sent.
+func New(o Options) (*Courier, error) {
+	host, _, err := net.SplitHostPort(o.Address)
+	if err != nil {
+		return nil, fmt.Errorf("reading the mail server's address: %w", err)
+	}
+	if !slices.Contains([]string{"none", "starttls", "implicit"}, o.TLS) {
+		return nil, fmt.Errorf("TLS for the mail server is %q, want none, starttls or implicit", o.TLS)
+	}
+	if min(o.ConnectTimeout, o.SendTimeout, o.IdleTimeout) <= 0 {
+		return nil, errors.New("a timeout for the mail server is not positive")
+	}
+	if o.Hello == "" {
+		if o.Hello, err = os.Hostname(); err != nil {
+			return nil, fmt.Errorf("finding the host's name: %w", err)
+		}
+	}
+	return &Courier{
+		o:    o,
+		host: host,
+		tls:  &tls.Config{ServerName: host, RootCAs: o.RootCAs, MinVersion: tls.VersionTLS12},
+	}, nil
+}
+
+// letter is a message as it is handed over.
+type letter struct {
+	from, to string // in angle brackets
+	text     []byte
+}
+
+// Send delivers the message to its one recipient. It returns nil once the server
+// has taken it, else an *enroll.SendError; it ends when ctx does, which that
+// error then wraps. A message whose answer got lost may have been delivered all
+// the same.
+func (c *Courier) Send(ctx context.Context, m *mail.Msg) error {
+	l, err := seal(m)
+	if err != nil {
+		return &enroll.SendError{Code: enroll.Internal, Err: err}
+	}
+	if s := c.take(); s != nil {
+		if stale, err := c.deliver(ctx, s, l); !stale {
+			return err
+		}
+	}
+	s, err := c.connect(ctx)
+	if err != nil {
+		return err
+	}
+	_, err = c.deliver(ctx, s, l)
+	return err
+}
+
+// seal writes the whole message down before the server hears of it. Its errors
+// hold nothing of the message.
+func seal(m *mail.Msg) (letter, error) {
+	from, err := m.GetSender(false)
+	if err != nil {
+		return letter{}, errors.New("the message has no sender")
+	}
+	to, err := m.GetRecipients()
+	if err != nil || len(to) != 1 {
+		return letter{}, fmt.Errorf("the message has %d recipients, not one", len(to))
+	}
+	var text bytes.Buffer
+	if _, err := m.WriteTo(&text); err != nil {
+		return letter{}, errors.New("the message cannot be written down")
+	}
+	return letter{from, to[0], text.Bytes()}, nil
+}
+
+// deliver hands the letter over, and keeps the connection if it can be used
+// again. A failure is stale if it may lie in how old the connection was: servers
+// end one that idled, or that has carried many messages, whenever they like.
+func (c *Courier) deliver(ctx context.Context, s *session, l letter) (stale bool, err error) {
+	within, cancel := context.WithTimeout(ctx, c.o.SendTimeout)
+	defer cancel()
+	release := s.conn.bind(within)
+	step, failure := s.transfer(l)
+	var code enroll.Code
+	clean := true
+	if failure != nil {
+		code = codeOf(step, failure)
+		err = sendError(ctx, code, step, failure)
+		_, answered := errors.AsType[*textproto.Error](failure)
+		// Only a session in good order is worth the wait for another answer.
+		clean = answered && code != enroll.Unavailable && s.Reset() == nil
+		// How a server words that it has had enough of a connection is its own
+		// choice, so whatever it says to MAIL counts. A timeout does not: the time
+		// is used up.
+		stale = (step == mailStep || !answered || code == enroll.Unavailable) && step != textStep &&
+			!errors.Is(failure, os.ErrDeadlineExceeded)
+	}
+	// What came unasked would be taken for the answer to the next command.
+	if !release() || !clean || s.Text.R.Buffered() > 0 || !c.keep(s) {
+		s.conn.Close()
+	}
+	return stale, err
+}
+
+// take returns the connection used last, or nil.
+func (c *Courier) take() *session {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.idle) == 0 {
+		return nil
+	}
+	last := len(c.idle) - 1
+	s := c.idle[last]
+	c.idle = slices.Delete(c.idle, last, last+1)
+	s.expiry.Stop()
+	return s
+}
+
+// keep puts the connection aside for the next message, unless there will be none.
+func (c *Courier) keep(s *session) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return false
+	}
+	c.idle = append(c.idle, s)
+	s.expiry = time.AfterFunc(c.o.IdleTimeout, func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if i := slices.Index(c.idle, s); i >= 0 {
+			c.idle = slices.Delete(c.idle, i, i+1)
+			c.leaving.Go(s.quit)
+		}
+	})
+	return true
+}
+
+// Close says goodbye on the idle connections, within a second. One that a Send
+// still uses is closed when that ends. The error is always nil.
+func (c *Courier) Close() error {
+	c.mu.Lock()
+	c.closed = true
+	for _, s := range c.idle {
+		s.expiry.Stop()
+		c.leaving.Go(s.quit)
+	}
+	c.idle = nil
+	c.mu.Unlock()
+	c.leaving.Wait()
+	return nil
+}

@@ -1,0 +1,397 @@
+package courier_test
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/base64"
+	"io"
+	"math/big"
+	"net"
+	"net/textproto"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/emersion/go-sasl"
+	"github.com/emersion/go-smtp"
+
+	"github.com/lastseat/lastseat/internal/enrolltest"
+)
+
+const (
+	username = "courier"
+	password = "open-sesame"
+)
+
+// delivery is a message that a server has taken.
+type delivery struct{ from, to, text string }
+
+// answer is what a fake does instead of the usual. The zero answer is the usual.
+type answer struct {
+	say     string // before what follows
+	hang    bool   // say no more
+	deaf    bool   // say no more and read no more, until the test is over
+	drop    bool   // close the connection
+	endless string // say this for ever
+}
+
+// fake is a mail server that can misbehave. When its test ends it insists that
+// every connection has been closed by the client.
+type fake struct {
+	t       *testing.T
+	address string
+	// answer is asked at every step of a connection, which are GREETING, the
+	// verbs of commands, and TEXT for the end of a message; both counts are from 1.
+	answer  func(connection int, step string, nth int) answer
+	hanging chan struct{} // gets a value when the fake hangs
+
+	mu          sync.Mutex
+	connections []net.Conn // all there were
+	open, most  int
+	said        []string // by the client: the verbs
+	taken       []delivery
+	unheard     []byte // what was sent to a deaf server
+}
+
+func newFake(t *testing.T, answers func(connection int, step string, nth int) answer) *fake {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := &fake{t: t, address: l.Addr().String(), answer: answers, hanging: make(chan struct{}, 100)}
+	var served sync.WaitGroup
+	served.Go(func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			f.mu.Lock()
+			f.connections = append(f.connections, c)
+			n := len(f.connections)
+			f.open++
+			f.most = max(f.most, f.open)
+			f.mu.Unlock()
+			_ = c.(*net.TCPConn).SetReadBuffer(64 << 10) // a deaf one is soon full
+			served.Go(func() {
+				v := &visit{fake: f, n: n, conn: c, text: textproto.NewConn(c), steps: map[string]int{}}
+				v.serve()
+				c.Close()
+				v.leave()
+			})
+		}
+	})
+	t.Cleanup(func() {
+		l.Close()
+		enrolltest.WaitUntil(t, func() bool { return f.opened() == 0 })
+		served.Wait()
+	})
+	return f
+}
+
+// visit is one connection to a fake.
+type visit struct {
+	*fake
+	n     int
+	conn  net.Conn
+	text  *textproto.Conn
+	steps map[string]int
+	full  *delivery // what the next answer takes or refuses
+	left  bool
+}
+
+// leave makes the connection count no longer.
+func (v *visit) leave() {
+	if v.left {
+		return
+	}
+	v.left = true
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.open--
+}
+
+func (v *visit) serve() {
+	if _, ok := v.reply("GREETING", "220 fake at your service"); !ok {
+		return
+	}
+	var d delivery
+	for {
+		line, err := v.text.ReadLine()
+		if err != nil {
+			return
+		}
+		verb, rest, _ := strings.Cut(line, " ")
+		v.note(verb)
+		usual := "250 fine"
+		switch verb {
+		case "EHLO":
+			usual = "250-fake\r\n250-8BITMIME\r\n250-SMTPUTF8\r\n250 AUTH LOGIN"
+		case "MAIL":
+			d = delivery{from: rest}
+		case "RCPT":
+			d.to = rest
+		case "DATA":
+			usual = "354 go on"
+		case "AUTH":
+			usual = "334 " + base64.StdEncoding.EncodeToString([]byte("Username:"))
+		case base64.StdEncoding.EncodeToString([]byte(username)):
+			usual = "334 " + base64.StdEncoding.EncodeToString([]byte("Password:"))
+		case base64.StdEncoding.EncodeToString([]byte(password)):
+			usual = "235 welcome"
+		case "QUIT":
+			usual = "221 farewell"
+		}
+		said, ok := v.reply(verb, usual)
+		if !ok {
+			return
+		}
+		if verb == "DATA" && strings.HasPrefix(said, "354") {
+			text, err := v.text.ReadDotBytes()
+			if err != nil {
+				return
+			}
+			d.text = string(text)
+			v.full = &d
+			if _, ok := v.reply("TEXT", "250 taken"); !ok {
+				return
+			}
+		}
+	}
+}
+
+// reply answers, and returns what it said and whether the visit goes on.
+func (v *visit) reply(step, usual string) (said string, ok bool) {
+	v.steps[step]++
+	var a answer
+	if v.answer != nil {
+		a = v.answer(v.n, step, v.steps[step])
+	}
+	said = a.say
+	if a == (answer{}) {
+		said = usual
+	}
+	if v.full != nil && strings.HasPrefix(said, "2") {
+		v.take(*v.full)
+	}
+	v.full = nil
+	if a.drop {
+		v.leave() // before the client can know and connect again
+	}
+	if said != "" {
+		if err := v.text.PrintfLine("%s", said); err != nil {
+			return said, false
+		}
+	}
+	switch {
+	case a.hang:
+		v.hanging <- struct{}{}
+		_, _ = io.Copy(io.Discard, v.conn)
+	case a.deaf:
+		<-v.t.Context().Done()
+		unheard, _ := io.ReadAll(v.conn)
+		v.mu.Lock()
+		v.unheard = unheard
+		v.mu.Unlock()
+	case a.endless != "":
+		for {
+			if _, err := io.WriteString(v.conn, a.endless); err != nil {
+				return said, false
+			}
+		}
+	case !a.drop:
+		return said, true
+	}
+	return said, false
+}
+
+func (f *fake) note(verb string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.said = append(f.said, verb)
+}
+
+func (f *fake) take(d delivery) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.taken = append(f.taken, d)
+}
+
+// opened returns how many connections are open.
+func (f *fake) opened() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.open
+}
+
+// requireTaken insists on so many messages taken over so many connections.
+func (f *fake) requireTaken(messages, connections int) {
+	f.t.Helper()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if len(f.taken) != messages || len(f.connections) != connections {
+		f.t.Errorf("%d messages over %d connections, want %d over %d; the client said %q",
+			len(f.taken), len(f.connections), messages, connections, f.said)
+	}
+}
+
+// heard returns how often the client said the verb.
+func (f *fake) heard(verb string) (n int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, said := range f.said {
+		if said == verb {
+			n++
+		}
+	}
+	return n
+}
+
+// hangUp closes all connections, and returns when they are.
+func (f *fake) hangUp() {
+	f.t.Helper()
+	f.mu.Lock()
+	for _, c := range f.connections {
+		c.Close()
+	}
+	f.mu.Unlock()
+	enrolltest.WaitUntil(f.t, func() bool { return f.opened() == 0 })
+}
+
+// server is an honest mail server, made of a library that is not the client's.
+type server struct {
+	address string
+	roots   *x509.CertPool // to check its certificate with
+
+	mu     sync.Mutex
+	taken  []delivery
+	logins int
+	secure bool // the last message came encrypted
+	utf8   bool // some sender asked for SMTPUTF8
+}
+
+// newServer starts a server that speaks TLS as the option says, with a
+// certificate for the name.
+func newServer(t *testing.T, encryption, name string) *server {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &server{address: l.Addr().String()}
+	certificate, roots := newCertificate(t, name)
+	s.roots = roots
+	config := &tls.Config{Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS12}
+	serving := smtp.NewServer(smtp.BackendFunc(func(c *smtp.Conn) (smtp.Session, error) {
+		return &serverSession{server: s, conn: c}, nil
+	}))
+	serving.Domain = "honest"
+	serving.EnableSMTPUTF8 = true
+	serving.AllowInsecureAuth = true
+	serving.ErrorLog = silent{}
+	switch encryption {
+	case "starttls":
+		serving.TLSConfig = config
+	case "implicit":
+		l = tls.NewListener(l, config)
+	}
+	var served sync.WaitGroup
+	served.Go(func() { _ = serving.Serve(l) })
+	t.Cleanup(func() {
+		serving.Close()
+		served.Wait()
+	})
+	return s
+}
+
+type silent struct{}
+
+func (silent) Printf(string, ...any) {}
+func (silent) Println(...any)        {}
+
+type serverSession struct {
+	*server
+	conn *smtp.Conn
+	d    delivery
+}
+
+func (s *serverSession) AuthMechanisms() []string { return []string{sasl.Plain} }
+
+func (s *serverSession) Auth(string) (sasl.Server, error) {
+	return sasl.NewPlainServer(func(_, user, secret string) error {
+		if user != username || secret != password {
+			return smtp.ErrAuthFailed
+		}
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.logins++
+		return nil
+	}), nil
+}
+
+func (s *serverSession) Mail(from string, o *smtp.MailOptions) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.utf8 = s.utf8 || o.UTF8
+	s.d = delivery{from: from}
+	return nil
+}
+
+func (s *serverSession) Rcpt(to string, _ *smtp.RcptOptions) error {
+	s.d.to = to
+	return nil
+}
+
+func (s *serverSession) Data(r io.Reader) error {
+	text, err := io.ReadAll(r)
+	if err != nil {
+		return err
+	}
+	s.d.text = string(text)
+	_, secure := s.conn.TLSConnectionState()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.secure = secure
+	s.taken = append(s.taken, s.d)
+	return nil
+}
+
+func (s *serverSession) Reset()        {}
+func (s *serverSession) Logout() error { return nil }
+
+// newCertificate returns a self-made certificate and the pool that trusts it.
+func newCertificate(t *testing.T, name string) (tls.Certificate, *x509.CertPool) {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{
+		SerialNumber:          big.NewInt(1),
+		NotBefore:             time.Now().Add(-time.Hour),
+		NotAfter:              time.Now().Add(time.Hour),
+		BasicConstraintsValid: true,
+		IsCA:                  true,
+	}
+	if ip := net.ParseIP(name); ip != nil {
+		template.IPAddresses = []net.IP{ip}
+	} else {
+		template.DNSNames = []string{name}
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	parsed, err := x509.ParseCertificate(der)
+	if err != nil {
+		t.Fatal(err)
+	}
+	roots := x509.NewCertPool()
+	roots.AddCert(parsed)
+	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, roots
+}

@@ -1,0 +1,115 @@
+package mail
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/lastseat/lastseat/internal/enroll"
+)
+
+// letter is what a mail says, in order: both of its parts are laid out from it.
+// Every text in it is one line.
+type letter struct {
+	Language      enroll.Language
+	Subject       string
+	Greeting      string // without the name
+	Name          string // empty = nobody in particular
+	Paragraphs    []string
+	Registrations []entry
+	Open          string // what the button that leads to a registration says
+	Closing       string
+	Sender        string // may be empty
+}
+
+// entry is a registration in a letter.
+type entry struct {
+	Facts []fact
+	Link  string
+}
+
+type fact struct {
+	Label, Value string
+	Typed        bool // by people: in whatever script
+}
+
+// about is what the templates of a kind may mention.
+type about struct {
+	Title  string // of the course
+	Newest int    // how many registrations are listed if that is not all of them, else 0
+}
+
+// letter writes the letter of a mail.
+func (c *Composer) letter(k kind, m enroll.Mail) (letter, error) {
+	w := words[m.Language]
+	a := about{Title: oneLine(m.About[0].For.Title)}
+	if m.More {
+		a.Newest = len(m.About)
+	}
+	subject, body, err := k.write(m.Language, a)
+	if err != nil {
+		return letter{}, err
+	}
+	l := letter{
+		Language: m.Language,
+		Subject:  subject,
+		Greeting: w.greeting,
+		Name:     shownName(nameOf(m.About)),
+		Open:     w.open,
+		Closing:  w.closing,
+		Sender:   oneLine(c.sender(m)),
+	}
+	for line := range strings.Lines(body) {
+		if line = strings.TrimSpace(line); line != "" {
+			l.Paragraphs = append(l.Paragraphs, line)
+		}
+	}
+	for _, e := range m.About {
+		l.Registrations = append(l.Registrations, entry{Facts: w.facts(m, e), Link: c.link(e.Registration)})
+	}
+	return l, nil
+}
+
+// nameOf returns the name that all of the registrations have, or "": people who
+// share a mailbox are not greeted by the name of one of them.
+func nameOf(all []enroll.Enrolment) enroll.Name {
+	for _, e := range all {
+		if e.Name != all[0].Name {
+			return ""
+		}
+	}
+	return all[0].Name
+}
+
+// shownName returns the name as it is shown, and "" for one that mail programs
+// would make a link of: anybody can have any mailbox written to under a name of
+// their choice.
+func shownName(n enroll.Name) string {
+	name := oneLine(string(n))
+	if low := strings.ToLower(name); strings.Contains(low, "://") || strings.Contains(low, "www.") {
+		return ""
+	}
+	return name
+}
+
+// facts returns what there is to know of a registration. Where there may be
+// several, in whatever state, each says its own and whose it is. Who just comes
+// to the course needs no ticket number.
+func (w wording) facts(m enroll.Mail, e enroll.Enrolment) []fact {
+	facts := []fact{
+		{w.course, oneLine(e.For.Title), true},
+		{w.when, w.period(e.For), false},
+	}
+	if e.For.Place != "" {
+		facts = append(facts, fact{w.where, oneLine(e.For.Place), true})
+	}
+	if m.Kind == enroll.MailLinks {
+		if name := shownName(e.Name); name != "" {
+			facts = append(facts, fact{w.name, name, true})
+		}
+		facts = append(facts, fact{w.state, w.status(e.Registration), false})
+	}
+	if m.Kind != enroll.MailConfirmed && m.Kind != enroll.MailReminder {
+		facts = append(facts, fact{w.ticket, strconv.FormatInt(e.Ticket, 10), false})
+	}
+	return facts
+}

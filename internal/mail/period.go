@@ -1,0 +1,52 @@
+package mail
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/lastseat/lastseat/internal/enroll"
+)
+
+// period says when a run takes place, in its zone: the day once and one zone
+// for both ends, unless the run goes over midnight or the clocks change.
+func (w wording) period(r enroll.Run) string {
+	zone := location(r.TimeZone)
+	from, to := r.StartsAt.In(zone), r.EndsAt.In(zone)
+	if from.Format(time.DateOnly+" -0700") != to.Format(time.DateOnly+" -0700") {
+		return fmt.Sprintf("%s, %s %s – %s, %s %s (%s)",
+			w.day(from), w.hour(from), abbreviation(from), w.day(to), w.hour(to), abbreviation(to), zone)
+	}
+	named := zone.String()
+	if short := abbreviation(from); short != named {
+		named += ", " + short
+	}
+	return fmt.Sprintf("%s, %s–%s (%s)", w.day(from), from.Format("15:04"), w.hour(to), named)
+}
+
+func (w wording) day(t time.Time) string {
+	return fmt.Sprintf(w.date, w.weekdays[t.Weekday()], t.Day(), w.months[t.Month()-1], t.Year())
+}
+
+func (w wording) hour(t time.Time) string { return t.Format("15:04") + w.clock }
+
+// abbreviation returns the zone's at that instant, such as CET. Many zones have
+// none and give their offset.
+func abbreviation(t time.Time) string {
+	short, _ := t.Zone()
+	if strings.HasPrefix(short, "+") || strings.HasPrefix(short, "-") {
+		return "UTC" + short
+	}
+	return short
+}
+
+// location returns the zone, or UTC if nobody knows it: the text says which, so
+// it is right in either case. "Local" is this machine's and means nothing to
+// people.
+func location(name string) *time.Location {
+	zone, err := time.LoadLocation(name)
+	if err != nil || zone == time.Local {
+		return time.UTC
+	}
+	return zone
+}

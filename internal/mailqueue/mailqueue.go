@@ -1,0 +1,128 @@
+// Package mailqueue takes mails from the outbox to the mail server, by way of
+// the Asynq queue "mail".
+//
+// The outbox, a table, is the truth about what is still to be sent and when it
+// is tried again; the queue, which may lose everything, only says when to look.
+// The relay puts what is due on the queue; the post, a server beside the lanes,
+// claims one mail after the other, has it sent and notes how that ended. So a
+// mail is sent at least once, and twice only if a worker dies between sending it
+// and noting that. The package must not know what a mail says, nor SMTP.
+package mailqueue
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/hibiken/asynq"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/lastseat/lastseat/internal/enroll"
+	"github.com/lastseat/lastseat/internal/outage"
+)
+
+// QueueName is the name of the queue. No run's queue can have it.
+const QueueName = "mail"
+
+// sendTask is the type of the one task on the queue: make the next attempt to
+// send a mail.
+const sendTask = "mail:send"
+
+// maxRetry is more than a task can need: it fails only while the outbox cannot
+// be reached. A task that is out of retries would keep its id for months.
+const maxRetry = 10_000
+
+// relayAgain is after how long a mail is put on the queue again that nobody has
+// claimed: Redis may have lost it.
+const relayAgain = time.Minute
+
+// Outbox is where mails wait.
+type Outbox interface {
+	// MailsDue returns mails that wait to be sent now, the longest waiting
+	// first.
+	MailsDue(ctx context.Context, most int) ([]enroll.DueMail, error)
+	// MailsRelayed notes that mails are on the queue: they are not due again
+	// for d, unless they are claimed before.
+	MailsRelayed(ctx context.Context, relayed []enroll.DueMail, d time.Duration) error
+	// ClaimMail makes an attempt the caller's for lease, or returns an error of
+	// code NotFound if there is none to be made.
+	ClaimMail(ctx context.Context, due enroll.DueMail, lease time.Duration) (enroll.Mail, error)
+	// EndMailAttempt notes how an attempt ended.
+	EndMailAttempt(ctx context.Context, id uuid.UUID, attempt int, end enroll.MailAttempt) error
+	// Remind writes the reminders of the runs that begin within before.
+	Remind(ctx context.Context, before time.Duration, most int) (int, error)
+	// MailBacklog returns how many mails wait, and how long the oldest has.
+	MailBacklog(ctx context.Context) (count int, oldest time.Duration, err error)
+}
+
+// Options of a worker's relay and post.
+type Options struct {
+	Server          string        // host:port of the mail server, for the log
+	Concurrency     int           // mails being sent at once
+	PerSecond       int           // mails begun in a second
+	SendTimeout     time.Duration // the longest that one attempt may take
+	RetryMin        time.Duration // after the first failed attempt; each further one doubles it, …
+	RetryMax        time.Duration // … up to this
+	GiveUpAfter     time.Duration // the age at which a failed attempt is the last
+	RemindBefore    time.Duration // how long before a run its reminders are sent; 0 = there are none
+	Interval        time.Duration // between two looks of the relay
+	ShutdownTimeout time.Duration // for the mails that are being sent; an attempt gets as long as it may take
+}
+
+// Office is what the relay and the post of one worker have in common.
+type Office struct {
+	outbox  Outbox
+	options Options
+	log     *slog.Logger
+	metrics *metrics
+	blind   *outage.Log
+	// away tells that the last attempt did not reach the mail server. Until one
+	// does, the relay hands out one mail at a time, so that an outage costs
+	// little and uses up nobody's patience.
+	away atomic.Bool
+}
+
+// NewOffice returns the office of a worker.
+func NewOffice(outbox Outbox, o Options, log *slog.Logger, reg prometheus.Registerer) *Office {
+	return &Office{
+		outbox: outbox, options: o, log: log, metrics: newMetrics(reg),
+		blind: outage.New(log, slog.LevelWarn, "the outbox cannot be reached: mails wait"),
+	}
+}
+
+// payload is the JSON form of a due mail: no name and no address, since queues
+// are shown to operators.
+type payload struct {
+	ID       uuid.UUID `json:"mail_id"`
+	Attempts int       `json:"attempts"`
+}
+
+// newTask returns the task for the next attempt of a mail and its options. Mail
+// and attempt name the task: putting it on the queue twice makes one task.
+func newTask(due enroll.DueMail) (*asynq.Task, []asynq.Option) {
+	body, err := json.Marshal(payload(due))
+	if err != nil {
+		panic(err) // a UUID and an integer
+	}
+	return asynq.NewTask(sendTask, body), []asynq.Option{
+		asynq.Queue(QueueName),
+		asynq.TaskID(due.ID.String() + ":" + strconv.Itoa(due.Attempts+1)),
+		asynq.MaxRetry(maxRetry),
+	}
+}
+
+func parseTask(t *asynq.Task) (enroll.DueMail, error) {
+	var p payload
+	if err := json.Unmarshal(t.Payload(), &p); err != nil {
+		return enroll.DueMail{}, fmt.Errorf("reading a task: %w", err)
+	}
+	if t.Type() != sendTask || p.Attempts < 0 {
+		return enroll.DueMail{}, fmt.Errorf("reading a task: type %q after %d attempts is not ours", t.Type(), p.Attempts)
+	}
+	return enroll.DueMail(p), nil
+}

@@ -1,0 +1,286 @@
+package mailqueue
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"runtime/debug"
+	"strings"
+	"sync"
+	"time"
+	"unicode"
+
+	"github.com/hibiken/asynq"
+	"github.com/redis/go-redis/v9"
+	"golang.org/x/time/rate"
+
+	"github.com/lastseat/lastseat/internal/enroll"
+	"github.com/lastseat/lastseat/internal/outage"
+	"github.com/lastseat/lastseat/internal/taskqueue"
+)
+
+// probeMax is the longest that a mail waits because the mail server cannot be
+// reached: asking whether it is back costs little, since one mail does it for
+// all.
+const probeMax = 30 * time.Second
+
+const (
+	attemptsLeast  = 3 // before a mail is given up because it is old
+	unansweredMost = 5 // attempts, once the mail server has taken a mail and not said so
+)
+
+// claimTimeout bounds one question to the outbox.
+const claimTimeout = 3 * time.Second
+
+// Send sends a mail, or returns an *enroll.SendError.
+type Send func(ctx context.Context, m enroll.Mail) error
+
+// Post sends the mails that are on the queue.
+type Post struct {
+	*Office
+	queues redis.UniversalClient
+	send   Send
+	limit  *rate.Limiter
+	lease  time.Duration // longer than an attempt can take
+	grace  time.Duration // for what is being sent when it stops
+	server *outage.Log
+	// unnoted has the mails of which it could not be noted yet how an attempt
+	// ended: their claims may be over, but they are not to be sent again.
+	unnoted sync.Map
+}
+
+// NewPost returns the post of a worker. What it is told to send goes through
+// send.
+func NewPost(o *Office, queues redis.UniversalClient, send Send) *Post {
+	return &Post{
+		Office: o,
+		queues: queues,
+		send:   send,
+		limit:  rate.NewLimiter(rate.Limit(o.options.PerSecond), o.options.Concurrency),
+		// Somebody else may only begin when an attempt that began with the claim
+		// has ended, even if the answer to the claim was late.
+		lease: claimTimeout + 2*o.options.SendTimeout,
+		// To end in the middle of an attempt would be to send a mail twice:
+		// there is time to claim it, to send it and to note that.
+		grace:  max(o.options.ShutdownTimeout, o.options.SendTimeout+2*claimTimeout),
+		server: outage.New(o.log, slog.LevelWarn, "the mail server takes no mail: mails wait"),
+	}
+}
+
+// Run sends until ctx ends, and then finishes the mails that are on their way.
+func (p *Post) Run(ctx context.Context) error {
+	server := asynq.NewServerFromRedisClient(p.queues, asynq.Config{
+		Queues:                   map[string]int{QueueName: 1},
+		Concurrency:              p.options.Concurrency,
+		TaskCheckInterval:        p.options.Interval / 4,
+		DelayedTaskCheckInterval: p.options.Interval,
+		ShutdownTimeout:          p.grace,
+		// When a mail is tried again stands in the outbox. A task comes again by
+		// itself only if it was lost or not begun.
+		RetryDelayFunc: func(int, error, *asynq.Task) time.Duration { return 2 * time.Second },
+		Logger:         taskqueue.Log{Log: p.log.With("from", "asynq", "queue", QueueName)},
+		LogLevel:       asynq.WarnLevel,
+	})
+	handler := func(_ context.Context, t *asynq.Task) error { return p.handle(ctx, t) }
+	if err := server.Start(asynq.HandlerFunc(handler)); err != nil {
+		return fmt.Errorf("starting the post: %w", err)
+	}
+	<-ctx.Done()
+	server.Shutdown()
+	return nil
+}
+
+// handle makes one attempt to send a mail. An error means that it was not made
+// because ctx had ended, or that the task is not ours. What the outbox does not
+// answer to is put on the queue again by the relay.
+func (p *Post) handle(ctx context.Context, t *asynq.Task) error {
+	due, err := parseTask(t)
+	if err != nil {
+		p.log.Error("a task on the mail queue is not ours", "error", err)
+		return fmt.Errorf("%w: %w", err, asynq.SkipRetry)
+	}
+	if _, is := p.unnoted.Load(due.ID); is {
+		return nil
+	}
+	if err := p.limit.Wait(ctx); err != nil {
+		return err
+	}
+	// From here on it goes to the end, even if the worker is stopping: to give
+	// up in the middle would be to send it twice.
+	began := time.Now()
+	claiming, cancel := context.WithTimeout(context.WithoutCancel(ctx), claimTimeout)
+	defer cancel()
+	m, err := p.outbox.ClaimMail(claiming, due, p.lease)
+	if enroll.CodeOf(err) == enroll.NotFound {
+		return nil // somebody else did, or something else comes first
+	}
+	if err != nil {
+		p.blind.Failed(err)
+		return nil
+	}
+	p.blind.Worked()
+	end, result := p.attempt(m, began.Add(claimTimeout+p.options.SendTimeout))
+	p.metrics.attempts.WithLabelValues(string(m.Kind), result).Inc()
+	p.note(ctx, m, end)
+	return nil
+}
+
+// attempt sends the mail if it still says how things are, and returns how that
+// ended and its result for the metrics. It ends at the deadline, which counts
+// from before the claim: whoever was paused since must not send what may be
+// somebody else's by now.
+func (p *Post) attempt(m enroll.Mail, deadline time.Time) (end enroll.MailAttempt, result string) {
+	if m.Superseded() || p.tooEarly(m) {
+		return enroll.MailAttempt{State: enroll.MailSkipped}, resultSkipped
+	}
+	ctx, cancel := context.WithDeadline(context.Background(), deadline)
+	defer cancel()
+	began := time.Now()
+	err := p.trySend(ctx, m)
+	p.metrics.seconds.Observe(time.Since(began).Seconds())
+	if err == nil {
+		p.reached()
+		return enroll.MailAttempt{State: enroll.MailSent}, resultSent
+	}
+
+	about := m.About[0]
+	log := p.log.With("mail", m.ID, "kind", m.Kind, "attempt", m.Attempt, "run", about.Run, "ticket", about.Ticket)
+	e, is := errors.AsType[*enroll.SendError](err)
+	if !is {
+		e = &enroll.SendError{Code: enroll.Internal, Err: err}
+	}
+	end = enroll.MailAttempt{State: enroll.MailPending, After: p.pause(m.Attempt, p.options.RetryMax), Problem: problem(e)}
+	switch e.Code {
+	case enroll.Unavailable: // it is nobody's mail in particular
+		p.missed(e)
+		end.After = min(end.After, probeMax)
+		result = resultUnreachable
+	case enroll.MailDeferred:
+		p.reached()
+		log.Info("a mail is deferred", "error", e, "again_after", end.After)
+		result = resultDeferred
+	case enroll.MailRefused:
+		p.reached()
+		end.State, result = enroll.MailFailed, resultRefused
+	default:
+		log.Error("a mail cannot be written", "error", e)
+		result = resultDefect
+	}
+	// A mail that was old before its first attempt, since nobody was there to send
+	// it, gets some all the same. One that may have been delivered is not sent for
+	// ever.
+	old := m.Now.Sub(m.DueAt) >= p.options.GiveUpAfter && m.Attempt >= attemptsLeast
+	if end.State == enroll.MailPending && (old || e.Unanswered && m.Attempt >= unansweredMost) {
+		end.State, result = enroll.MailFailed, resultGivenUp
+	}
+	if end.State == enroll.MailFailed {
+		log.Warn("a mail has failed for good", "error", e)
+	}
+	return end, result
+}
+
+// trySend sends the mail. A panic is a defect like others.
+func (p *Post) trySend(ctx context.Context, m enroll.Mail) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = &enroll.SendError{Code: enroll.Internal, Err: fmt.Errorf("a panic: %.200v\n%s", r, debug.Stack())}
+		}
+	}()
+	if ctx.Err() != nil { // it was paused
+		return &enroll.SendError{Code: enroll.MailDeferred, Err: errors.New("there was no time left to send it")}
+	}
+	return p.send(ctx, m)
+}
+
+// tooEarly tells whether a mail reminds of a run that was put off since.
+func (p *Post) tooEarly(m enroll.Mail) bool {
+	return m.Kind == enroll.MailReminder && len(m.About) > 0 && m.About[0].For.StartsAt.Sub(m.Now) > p.options.RemindBefore+remindEvery
+}
+
+// reached notes that the mail server is there.
+func (p *Post) reached() {
+	p.away.Store(false)
+	p.metrics.away.Set(0)
+	p.server.Worked()
+}
+
+// missed notes that the mail server is away.
+func (p *Post) missed(err error) {
+	p.away.Store(true)
+	p.metrics.away.Set(1)
+	p.server.Failed(err, "server", p.options.Server)
+}
+
+// problem returns what an organiser is told of a mail that was not sent: the
+// mail server's words, or where it said nothing a plain sentence. What else is
+// known, the log has.
+func problem(e *enroll.SendError) string {
+	if words := oneLine(e.Reply); words != "" {
+		return words
+	}
+	switch e.Code {
+	case enroll.Unavailable:
+		return "the mail server cannot be reached"
+	case enroll.MailDeferred:
+		return "the mail server does not take this mail now"
+	case enroll.MailRefused:
+		return "the mail server does not take this mail"
+	default:
+		return "the mail cannot be written"
+	}
+}
+
+// maxProblem is the longest problem, in runes. The outbox bounds it, too.
+const maxProblem = 500
+
+// oneLine returns what can be shown of a server's words.
+func oneLine(words string) string {
+	words = strings.Join(strings.FieldsFunc(strings.ToValidUTF8(words, "\uFFFD"), func(r rune) bool {
+		return unicode.IsSpace(r) || !unicode.IsGraphic(r)
+	}), " ")
+	if runes := []rune(words); len(runes) > maxProblem {
+		words = string(runes[:maxProblem])
+	}
+	return words
+}
+
+// pause returns how long to wait after an attempt, a bit more or less so that
+// mails that failed together do not come back together.
+func (p *Post) pause(attempt int, most time.Duration) time.Duration {
+	d := p.options.RetryMin
+	for i := 1; i < attempt && d < most; i++ {
+		d *= 2
+	}
+	d = min(d, most)
+	return d - time.Duration(rand.Int64N(int64(d)/5+1)) //nolint:gosec // nobody gains by guessing it
+}
+
+// note writes how an attempt ended, trying again until it is written or the
+// worker has stopped: what is not written down is sent twice. While the outbox
+// cannot be reached, nobody else can claim the mail either, and when it can, this
+// is faster than the relay. A defect is not tried again.
+func (p *Post) note(ctx context.Context, m enroll.Mail, end enroll.MailAttempt) {
+	p.unnoted.Store(m.ID, true)
+	defer p.unnoted.Delete(m.ID)
+	var stopped time.Time
+	for wait := 20 * time.Millisecond; ; wait = min(2*wait, 200*time.Millisecond) {
+		writing, cancel := context.WithTimeout(context.WithoutCancel(ctx), claimTimeout)
+		err := p.outbox.EndMailAttempt(writing, m.ID, m.Attempt, end)
+		cancel()
+		if err == nil {
+			p.blind.Worked()
+			return
+		}
+		p.blind.Failed(err)
+		if stopped.IsZero() && ctx.Err() != nil {
+			stopped = time.Now()
+		}
+		if enroll.CodeOf(err) == enroll.Internal || !stopped.IsZero() && time.Since(stopped) > claimTimeout {
+			p.log.Error("it is not noted how sending a mail ended: it may be sent twice", "mail", m.ID, "state", end.State, "error", err)
+			return
+		}
+		time.Sleep(wait)
+	}
+}

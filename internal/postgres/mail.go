@@ -1,0 +1,198 @@
+package postgres
+
+import (
+	"context"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/lastseat/lastseat/internal/enroll"
+)
+
+// againAfter is how long an address is not written to for the same cause, and not
+// either while such a mail still waits: what others can cause by typing an address
+// must not become a nuisance, nor a burst when the mail server was away.
+const againAfter = 10 * time.Minute
+
+// linksLockClass is the first key of the advisory locks of addresses that ask
+// for their links. It is none that names lanes.
+const linksLockClass = 0x6c696e6b
+
+// tell writes what settling decided to tell the people themselves, whatever they
+// have been told.
+const tell = `
+INSERT INTO mails (kind, run_id, ticket)
+SELECT * FROM unnest($1::text[], $2::integer[], $3::bigint[])`
+
+// tellFull writes a mail for the registrations with the tickets $1, $2 that found
+// no seat: one for each address, and none if the address was told so of the same
+// run a short while ago, by whichever request. Anybody can ask in the name of an
+// address as often as they like. It runs under the runs' locks, so that two
+// settlers do not both find that it was not told. OFFSET 0 keeps the planner from
+// going through the whole run in search of the address; what it costs depends on
+// how often the address has asked.
+const tellFull = `
+INSERT INTO mails (kind, run_id, ticket)
+SELECT $4, one.run_id, one.ticket
+FROM (
+    SELECT DISTINCT ON (refused.run_id, q.email_key) refused.run_id, refused.ticket, q.email_key
+    FROM unnest($1::integer[], $2::bigint[]) AS refused (run_id, ticket)
+    CROSS JOIN LATERAL (SELECT email_key FROM requests q WHERE q.run_id = refused.run_id AND q.ticket = refused.ticket LIMIT 1) q
+    ORDER BY refused.run_id, q.email_key, refused.ticket
+) one
+LEFT JOIN LATERAL (
+    SELECT true AS told
+    FROM (SELECT run_id, ticket FROM requests o WHERE o.email_key = one.email_key OFFSET 0) o
+    CROSS JOIN LATERAL (
+        SELECT due_at, state FROM mails m WHERE m.run_id = o.run_id AND m.ticket = o.ticket AND m.kind = $4
+        ORDER BY sequence DESC LIMIT 1
+    ) m
+    WHERE o.run_id = one.run_id AND (m.state = 'pending' OR m.due_at > clock_timestamp() - $3::interval)
+    LIMIT 1
+) before ON true
+WHERE before.told IS NULL`
+
+// tellHolders writes a mail for the registrations that hold the seats which
+// somebody asked for again, with the tickets $1, $2: to the holder's address,
+// and not if it got such a mail a short while ago. It runs under the runs'
+// locks, so that two settlers do not both find that it did not.
+const tellHolders = `
+INSERT INTO mails (kind, run_id, ticket, sequence)
+SELECT DISTINCT $4, a.run_id, a.ticket, coalesce(last.sequence + 1, 0)
+FROM unnest($1::integer[], $2::bigint[]) AS again (run_id, ticket)
+CROSS JOIN LATERAL (SELECT email_key FROM requests q WHERE q.run_id = again.run_id AND q.ticket = again.ticket LIMIT 1) q
+CROSS JOIN LATERAL (SELECT id FROM users u WHERE u.email_key = q.email_key LIMIT 1) u
+CROSS JOIN LATERAL (SELECT run_id, ticket FROM attendances a WHERE a.run_id = again.run_id AND a.user_id = u.id LIMIT 1) a
+LEFT JOIN LATERAL (
+    SELECT sequence, due_at, state FROM mails m WHERE m.run_id = a.run_id AND m.ticket = a.ticket AND m.kind = $4
+    ORDER BY sequence DESC LIMIT 1
+) last ON true
+WHERE last.due_at IS NULL OR last.state <> 'pending' AND last.due_at <= clock_timestamp() - $3::interval
+ON CONFLICT DO NOTHING` // an organiser has it sent again at this instant
+
+// Remind writes the reminders for the runs that begin within before, at most so
+// many, and returns how many it wrote. Who got the seat later than that needs
+// none.
+//
+// A reminder has the number of the run's revision: who was reminded of a time or
+// a place that is no longer right is reminded again. One that still waits to be
+// sent will tell how things are then, and suffices.
+func (s *Store) Remind(ctx context.Context, before time.Duration, most int) (int, error) {
+	tag, err := s.pool.Exec(ctx, `
+		INSERT INTO mails (kind, run_id, ticket, sequence)
+		SELECT $3, a.run_id, a.ticket, r.revision
+		FROM runs r
+		JOIN attendances a ON a.run_id = r.id
+		CROSS JOIN LATERAL (SELECT decided_at FROM requests q WHERE q.run_id = a.run_id AND q.ticket = a.ticket LIMIT 1) q
+		LEFT JOIN LATERAL (
+			SELECT true AS there FROM mails m
+			WHERE m.run_id = a.run_id AND m.ticket = a.ticket AND m.kind = $3 AND (m.sequence = r.revision OR m.state = 'pending')
+			LIMIT 1
+		) m ON true
+		WHERE r.starts_at > now() AND r.starts_at <= now() + $1::interval
+		  AND q.decided_at < r.starts_at - $1::interval AND m.there IS NULL
+		LIMIT $2
+		ON CONFLICT DO NOTHING`, before, most, enroll.MailReminder)
+	if err != nil {
+		return 0, translate("writing reminders", err)
+	}
+	return int(tag.RowsAffected()), nil
+}
+
+// RequestLinks writes a mail with the links of all registrations of the address,
+// if it has any and got no such mail a short while ago. Nobody is told whether
+// it did.
+func (s *Store) RequestLinks(ctx context.Context, address enroll.AddressKey) error {
+	batch := &pgx.Batch{} // one implicit transaction
+	// Two who ask at once: the second must see what the first wrote, which takes
+	// a statement of its own after the lock.
+	batch.Queue(`SELECT pg_advisory_xact_lock($1, hashtext($2))`, linksLockClass, address)
+	batch.Queue(`
+		INSERT INTO mails (kind, email_key)
+		SELECT $3, $1
+		WHERE EXISTS (SELECT FROM requests WHERE email_key = $1) AND NOT EXISTS (
+			SELECT FROM mails WHERE email_key = $1 AND kind = $3 AND (state = 'pending' OR due_at > clock_timestamp() - $2::interval)
+		)`, address, againAfter, enroll.MailLinks)
+	if err := s.pool.SendBatch(ctx, batch).Close(); err != nil {
+		return translate("asking for the links of an address", err)
+	}
+	return nil
+}
+
+const selectMails = `
+SELECT m.id, r.slug, m.ticket, m.kind, m.sequence, q.email, m.state, m.attempts, m.due_at, m.next_at, m.ended_at, m.problem
+FROM mails m
+CROSS JOIN LATERAL (SELECT slug FROM runs r WHERE r.id = m.run_id LIMIT 1) r
+CROSS JOIN LATERAL (SELECT email FROM requests q WHERE q.run_id = m.run_id AND q.ticket = m.ticket LIMIT 1) q `
+
+func scanOutboxMail(row pgx.CollectableRow) (m enroll.OutboxMail, err error) {
+	var ended *time.Time
+	err = row.Scan(&m.ID, &m.Run, &m.Ticket, &m.Kind, &m.Sequence, &m.To, &m.State, &m.Attempts, &m.DueAt, &m.NextAt, &ended, &m.Problem)
+	if ended != nil {
+		m.EndedAt, m.NextAt = *ended, time.Time{}
+	}
+	return m, err
+}
+
+// mailsOfTicket and mailsByTicket are two statements, since one plan would not
+// do for both.
+const (
+	mailsOfTicket = selectMails + `
+WHERE m.run_id = $1 AND m.ticket = $3 AND ($2 = '' OR m.state = $2)
+ORDER BY m.due_at, m.id`
+	mailsByTicket = selectMails + `
+WHERE m.run_id = $1 AND m.ticket = ANY(ARRAY(
+    SELECT DISTINCT ticket FROM mails WHERE run_id = $1 AND ticket > $3 AND ($2 = '' OR state = $2) ORDER BY ticket LIMIT $4
+)) AND ($2 = '' OR m.state = $2)
+ORDER BY m.ticket, m.due_at, m.id`
+)
+
+// Mails returns the mails about registrations of the run that the query asks
+// for, by ticket, and those of one ticket by time. The error has code NotFound if
+// there is no such run.
+func (s *Store) Mails(ctx context.Context, run string, q enroll.MailQuery) ([]enroll.OutboxMail, error) {
+	const doing = "reading mails"
+	found, err := s.Run(ctx, run)
+	if err != nil {
+		return nil, err
+	}
+	if q.Ticket != 0 {
+		return collect(ctx, s, doing, scanOutboxMail, mailsOfTicket, found.ID, q.State, q.Ticket)
+	}
+	return collect(ctx, s, doing, scanOutboxMail, mailsByTicket, found.ID, q.State, q.After, q.Tickets)
+}
+
+// ResendMail writes the mail anew, as another message, and returns its state.
+// One that still waits is returned as it is. The error has code NotFound if
+// there is no such mail about a registration of the run.
+func (s *Store) ResendMail(ctx context.Context, run string, id uuid.UUID) (enroll.OutboxMail, error) {
+	const doing = "sending a mail again"
+	batch := &pgx.Batch{} // one implicit transaction
+	batch.Queue(lockMails, id)
+	batch.Queue(`
+		INSERT INTO mails (kind, run_id, ticket, sequence)
+		SELECT m.kind, m.run_id, m.ticket, last.sequence + 1
+		FROM mails m
+		CROSS JOIN LATERAL (SELECT id FROM runs r WHERE r.id = m.run_id AND r.slug = $2 LIMIT 1) r
+		CROSS JOIN LATERAL (
+			SELECT sequence, state FROM mails l WHERE l.run_id = m.run_id AND l.ticket = m.ticket AND l.kind = m.kind
+			ORDER BY sequence DESC LIMIT 1
+		) last
+		WHERE m.id = $1 AND last.state <> 'pending'`, id, run)
+	var found []enroll.OutboxMail
+	batch.Queue(selectMails+`
+		WHERE r.slug = $2 AND (m.run_id, m.ticket, m.kind) = (SELECT run_id, ticket, kind FROM mails WHERE id = $1)
+		ORDER BY m.sequence DESC LIMIT 1`, id, run).Query(func(rows pgx.Rows) (err error) {
+		found, err = pgx.CollectRows(rows, scanOutboxMail)
+		return err
+	})
+	err := s.pool.SendBatch(ctx, batch).Close()
+	switch {
+	case err != nil:
+		return enroll.OutboxMail{}, translate(doing, err)
+	case len(found) == 0:
+		return enroll.OutboxMail{}, notFound("mail")
+	}
+	return found[0], nil
+}

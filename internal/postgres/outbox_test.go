@@ -1,0 +1,181 @@
+package postgres_test
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/lastseat/lastseat/internal/enroll"
+	"github.com/lastseat/lastseat/internal/enrolltest"
+	"github.com/lastseat/lastseat/internal/pgtest"
+)
+
+func TestClaimMail(t *testing.T) {
+	t.Parallel()
+	t.Run("says what the mail tells", func(t *testing.T) {
+		t.Parallel()
+		o := newOffice(t)
+		o.exec(`UPDATE courses SET organiser = 'Ada''s School', reply_to = 'ada@school.example', title = 'Go, "fast"'`)
+		o.exec(`UPDATE runs SET language = 'de', place = 'Raum 2'`)
+		o.ask(enroll.Wish{Email: " Ada+1@Straße.example"}, enroll.Wish{Email: "bob@example.org", Language: new("en")})
+		var mails []enroll.Mail
+		for _, d := range o.due(2) {
+			mails = append(mails, o.mustClaim(d))
+		}
+		slices.SortFunc(mails, func(a, b enroll.Mail) int { return int(a.About[0].Ticket - b.About[0].Ticket) })
+		m := mails[0]
+		if m.Kind != enroll.MailConfirmed || m.Attempt != 1 || m.Language != enroll.German || m.To.Mailbox() != "Ada+1@xn--strae-oqa.example" || m.Now.Before(m.DueAt) {
+			t.Errorf("got %+v", m)
+		}
+		e := m.About[0]
+		if len(m.About) != 1 || e.Name != "A Person" || e.Status != enroll.Confirmed || e.Ticket != 1 || e.Run != "a" || e.DecidedAt.IsZero() ||
+			e.For.Title != `Go, "fast"` || e.For.Organiser != "Ada's School" || e.For.ReplyTo != "ada@school.example" ||
+			e.For.Place != "Raum 2" || e.For.TimeZone != "Europe/Berlin" || e.For.Slug != "a" || e.For.EndsAt.Sub(e.For.StartsAt) != time.Hour {
+			t.Errorf("got %+v", m.About)
+		}
+		if mails[1].Language != enroll.English {
+			t.Errorf("the language is %q, asked for was en", mails[1].Language)
+		}
+	})
+	t.Run("gives each attempt to one", func(t *testing.T) {
+		t.Parallel()
+		o := newOffice(t)
+		o.ask(person(1))
+		d := o.due(1)[0]
+		var won atomic.Int64
+		var wg sync.WaitGroup
+		for range 8 {
+			wg.Go(func() {
+				switch _, err := o.claim(d); enroll.CodeOf(err) {
+				case "":
+					won.Add(1)
+				case enroll.NotFound:
+				default:
+					t.Error(err)
+				}
+			})
+		}
+		wg.Wait()
+		if won.Load() != 1 {
+			t.Errorf("%d have it", won.Load())
+		}
+		o.due(0)
+	})
+	t.Run("is free again when who has it dies", func(t *testing.T) {
+		t.Parallel()
+		o := newOffice(t)
+		o.ask(person(1))
+		first := o.due(1)[0]
+		died := o.mustClaim(first)
+		o.mustNotClaim(enroll.DueMail{ID: first.ID, Attempts: 1})
+		o.exec(`UPDATE mails SET claimed_until = now(), next_at = now()`) // the time has passed
+		second := o.due(1)[0]
+		if second.Attempts != 1 {
+			t.Errorf("after %d attempts, want 1", second.Attempts)
+		}
+		o.mustNotClaim(first) // the task of the first attempt, come back
+		heir := o.mustClaim(second)
+		o.end(died, enroll.MailAttempt{State: enroll.MailFailed}) // the dead, come back
+		o.end(heir, enroll.MailAttempt{State: enroll.MailSent})
+		if state := pgtest.Query[string](t, o.url, `SELECT state || ' ' || attempts FROM mails`)[0]; state != "sent 2" {
+			t.Errorf("it is %s", state)
+		}
+	})
+	t.Run("sends one mail of a registration at a time", func(t *testing.T) {
+		t.Parallel()
+		o := newOffice(t)
+		o.ask(person(1), person(1), person(2))
+		var one []enroll.DueMail // of the first registration
+		for _, id := range pgtest.Query[uuid.UUID](t, o.url, `SELECT id FROM mails WHERE ticket = 1 ORDER BY kind`) {
+			one = append(one, enroll.DueMail{ID: id})
+		}
+		m := o.mustClaim(one[0])
+		o.mustNotClaim(one[1])
+		for _, d := range o.due(1) {
+			o.mustClaim(d) // another registration's does not wait
+		}
+		o.end(m, enroll.MailAttempt{State: enroll.MailPending, After: time.Hour})
+		enrolltest.WaitUntil(t, func() bool {
+			due, err := o.MailsDue(context.Background(), 10)
+			return err == nil && len(due) == 1
+		})
+		if got := o.mustClaim(o.due(1)[0]); got.ID != one[1].ID || got.Attempt != 1 {
+			t.Errorf("got %+v", got)
+		}
+	})
+	t.Run("of two at once for one registration, one waits", func(t *testing.T) {
+		t.Parallel()
+		o := newOffice(t)
+		for n := range 20 {
+			o.exec(`UPDATE runs SET capacity = 100`)
+			o.ask(person(n), person(n))
+			due := o.due(2)
+			var won atomic.Int64
+			var wg sync.WaitGroup
+			for _, d := range due {
+				wg.Go(func() {
+					m, err := o.claim(d)
+					if err == nil {
+						won.Add(1)
+						_ = m
+					}
+				})
+			}
+			wg.Wait()
+			if won.Load() != 1 {
+				t.Fatalf("%d of two are being sent", won.Load())
+			}
+			o.exec(`DELETE FROM mails`)
+		}
+	})
+}
+
+func TestEndMailAttempt(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	o.ask(person(1))
+	m := o.mustClaim(o.due(1)[0])
+	o.end(m, enroll.MailAttempt{State: enroll.MailPending, After: time.Hour, Problem: "try later"})
+	o.due(0)
+	mails, err := o.Mails(t.Context(), "a", enroll.MailQuery{Tickets: 10})
+	if err != nil || len(mails) != 1 {
+		t.Fatalf("got %+v, %v", mails, err)
+	}
+	if got := mails[0]; got.State != enroll.MailPending || got.Attempts != 1 || got.Problem != "try later" || !got.EndedAt.IsZero() ||
+		time.Until(got.NextAt) < 50*time.Minute || got.To != "p1@example.org" || got.Run != "a" || got.Ticket != 1 {
+		t.Errorf("got %+v", got)
+	}
+	o.exec(`UPDATE mails SET next_at = now()`)
+	m = o.mustClaim(o.due(1)[0])
+	o.end(m, enroll.MailAttempt{State: enroll.MailSent})
+	mails, err = o.Mails(t.Context(), "a", enroll.MailQuery{State: enroll.MailSent, Tickets: 10})
+	if err != nil || len(mails) != 1 || mails[0].EndedAt.IsZero() || !mails[0].NextAt.IsZero() || mails[0].Problem != "" || mails[0].Attempts != 2 {
+		t.Errorf("got %+v, %v", mails, err)
+	}
+	o.mustNotClaim(enroll.DueMail{ID: m.ID, Attempts: 2})
+}
+
+func TestMailsRelayedAreNotDueForAWhile(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	o.ask(person(1), person(2))
+	due := o.due(2)
+	claimed := o.mustClaim(due[1])
+	if err := o.MailsRelayed(t.Context(), due, time.Hour); err != nil {
+		t.Fatal(err)
+	}
+	o.due(0)
+	o.end(claimed, enroll.MailAttempt{State: enroll.MailPending}) // what was claimed keeps its own time
+	if got := o.due(1)[0]; got.ID != claimed.ID {
+		t.Errorf("got %+v", got)
+	}
+	n, oldest, err := o.MailBacklog(t.Context())
+	if err != nil || n != 2 || oldest <= 0 || oldest > time.Minute {
+		t.Errorf("the backlog is %d, %v old (%v)", n, oldest, err)
+	}
+}
