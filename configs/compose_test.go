@@ -58,7 +58,7 @@ func TestComposeGivesEveryProgramAConfigurationItAccepts(t *testing.T) {
 	t.Parallel()
 	for name, environment := range map[string]types.Mapping{
 		"as it is":  {},
-		"with .env": {"POSTGRES_PASSWORD": "s3cret", "LASTSEAT_API_PUBLIC_URL": "https://seats.example.org"},
+		"with .env": {"POSTGRES_PASSWORD": "s3cret", "LASTSEAT_API_PUBLIC_URL": "https://seats.example.org", "LASTSEAT_API_ORGANISER_TOKEN": "0123456789abcdef"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := project(t, environment)
@@ -87,10 +87,14 @@ func TestComposeGivesEveryProgramAConfigurationItAccepts(t *testing.T) {
 						t.Errorf("%s has another password than the database", name)
 					}
 				}
+				if c.Mail.Server != "mailpit:1025" || service(t, p, "mailpit").Image == "" {
+					t.Errorf("%s sends its mail to %s", name, c.Mail.Server)
+				}
 				if want, set := environment["LASTSEAT_API_PUBLIC_URL"]; set && c.API.PublicURL != want {
 					t.Errorf("%s: the public address is %s, want %s", name, c.API.PublicURL, want)
 				}
-				for _, timeout := range []time.Duration{c.API.ShutdownTimeout, c.Worker.ShutdownTimeout} {
+				sending := c.Mail.ConnectTimeout + c.Mail.SendTimeout + 10*time.Second // see worker.shutdown_timeout
+				for _, timeout := range []time.Duration{c.API.ShutdownTimeout, c.Worker.ShutdownTimeout, sending} {
 					if grace := s.StopGracePeriod; grace == nil || time.Duration(*grace) < timeout+c.Intake.CommitTimeout+c.Postgres.StatementTimeout {
 						t.Errorf("%s is killed after %v, while stopping may take %v and the last commits", name, grace, timeout)
 					}

@@ -4,11 +4,13 @@
 //
 //	main.go       subcommands, exit codes
 //	run.go        dev run: the stack in the foreground
-//	rush.go       dev rush: the last-seat race; rush_load.go: the people; rush_verdict.go: the check
+//	rush.go       dev rush: the last-seat race; rush_load.go: the people; rush_verdict.go and
+//	              rush_mail.go: the check
 //	oversell.go   dev oversell: the usual answers beside this one
 //	seed.go       the example courses and runs
 //	test.go       dev test: go test on services of its own
 //	stack.go      build, migrate, api and worker on top of the services
+//	sink.go       the mail server of a stack
 //	services.go   Postgres and Redis: given by the environment, or own
 //	postgres.go   a Postgres of our own
 //	cluster.go    its data folder; account.go: whose that is; leftover.go: what a dirty stop left on it
@@ -33,7 +35,8 @@ const usage = `dev runs lastseat on this machine.
 
 usage: dev <command> [arguments]
 
-  run                     Postgres, Redis, API and worker in the foreground, with example courses; Ctrl-C stops it all
+  run                     Postgres, Redis, API, worker and a mail sink in the foreground, with example courses; Ctrl-C
+                          stops it all
   rush [-people N] [-seats N] [-json]
                           the last-seat race on the stack that runs, or on one of its own, with a verdict
   oversell                the usual answers to the question of the last seat, and then lastseat, before the same crowd

@@ -10,6 +10,9 @@ import (
 // exampleRun is the slug of the seeded run that the curl lines register for.
 const exampleRun = "go-last-seat"
 
+// exampleFull is the slug of the seeded run that has no seats.
+const exampleFull = "sql-no-seats"
+
 // run is `dev run`: the stack in the foreground, with example courses. Its data stays.
 func (t *tool) run(ctx context.Context, args []string) error {
 	if len(args) > 0 {
@@ -42,6 +45,7 @@ func greeting(s *stack) string {
   lastseat is up. Ctrl-C stops all of it.
 
     API             %[1]s
+    mails           %[6]s   nothing leaves this machine
     queues          %[2]s/ops/queues
     metrics         %[2]s/metrics   %[3]s/metrics
     all addresses   %[4]s
@@ -51,6 +55,9 @@ func greeting(s *stack) string {
     curl -s %[1]s/v1/runs
     curl -i -H 'Content-Type: application/json' -d '{"name": "Ada", "email": "ada@example.org"}' %[1]s/v1/runs/%[5]s/registrations
     curl -s '%[1]s/v1/registrations/ID?wait=10'     # ID: the id in the answer of the second
+    curl -i -H 'Content-Type: application/json' -d '{"email": "ada@example.org"}' %[1]s/v1/links     # the links of ada, by mail
+    curl -i -H 'Content-Type: application/json' -d '{"name": "Eve", "email": "eve@example.org", "language": "de", "notify": true}' %[1]s/v1/runs/%[8]s/registrations     # "no seat left", by mail, in German
+    curl -s -H 'Authorization: Bearer %[7]s' %[1]s/v1/runs/%[5]s/mails     # as an organiser
 
-`, s.APIURL, s.APIAdminURL, s.WorkerAdminURL, filepath.Join(s.Folder, stackFile), exampleRun)
+`, s.APIURL, s.APIAdminURL, s.WorkerAdminURL, filepath.Join(s.Folder, stackFile), exampleRun, s.MailURL, s.OrganiserToken, exampleFull)
 }

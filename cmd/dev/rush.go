@@ -82,6 +82,11 @@ func (t *tool) race(ctx context.Context, s *stack, people, seats int) (result, [
 	}
 	r := judge(people, seats, clicks, line)
 	r.SettledByTaskShare = rounded(share(after.task-before.task, after.sweep-before.sweep))
+	mail, err := t.awaitMail(ctx, s, slug)
+	if err != nil {
+		return result{}, nil, err
+	}
+	r.judgeMail(mail)
 	return r, clicks, nil
 }
 

@@ -59,6 +59,8 @@ type rushJSON struct {
 	DecidedPerSecond   float64        `json:"decided_per_second"`
 	DecidedP50         float64        `json:"decided_p50_ms"`
 	DecidedP99         float64        `json:"decided_p99_ms"`
+	Confirmations      int            `json:"confirmations"`
+	ConfirmationsSent  int            `json:"confirmations_sent"` // when patience ended
 }
 
 // result is what a rush came to.
@@ -191,6 +193,7 @@ func (r result) writeTable(out io.Writer) {
 	row("accepted to decided", "%.1f ms median, %.1f ms p99", r.DecidedP50, r.DecidedP99)
 	row("last decision", "%d ms after the last answer", r.lastDecision.Milliseconds())
 	row("settled by tasks", "%.1f %%", 100*r.SettledByTaskShare)
+	row("confirmed by mail", "%d written, %d sent", r.Confirmations, r.ConfirmationsSent)
 	row("oversold", "%d", r.Oversold)
 	row("out of order", "%d", r.OutOfOrder)
 	row("seated twice", "%d", r.DuplicatesSeated)

@@ -14,7 +14,10 @@ import (
 
 // The example courses, and one run for each state that a run can be in.
 var exampleCourses = []enroll.Course{
-	{Slug: "go", Title: "Go for people who ship", Description: "Two days of Go, from the first test to the first deployment."},
+	{
+		Slug: "go", Title: "Go for people who ship", Description: "Two days of Go, from the first test to the first deployment.",
+		Organiser: "The Go School", ReplyTo: "hello@go-school.example",
+	},
 	{Slug: "sql", Title: "SQL evenings", Description: "Five evenings about queries, locks and the plans behind them."},
 }
 
@@ -33,13 +36,17 @@ func exampleRuns(now time.Time) []enroll.Run {
 			StartsAt: starts, EndsAt: starts.Add(8 * time.Hour), OpensAt: opens, ClosesAt: closes,
 		}
 	}
+	german := func(r enroll.Run) enroll.Run {
+		r.Language = enroll.German
+		return r
+	}
 	past, future := today.Add(-7*day), today.Add(365*day)
 	return []enroll.Run{
 		run("go", exampleRun, "Berlin, Room 2", seats(exampleSeats), past, future),
 		run("go", "go-not-yet-open", "Hamburg", seats(30), future, future.Add(30*day)),
 		run("go", "go-closed", "Online", seats(30), past.Add(-30*day), today),
-		run("sql", "sql-unlimited", "Online", nil, past, future),
-		run("sql", "sql-no-seats", "Leipzig", seats(0), past, future),
+		german(run("sql", "sql-unlimited", "Online", nil, past, future)),
+		run("sql", exampleFull, "Leipzig", seats(0), past, future),
 	}
 }
 

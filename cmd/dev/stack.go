@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -23,7 +24,10 @@ type stack struct {
 	APIURL         string `json:"api_url"`
 	APIAdminURL    string `json:"api_admin_url"`
 	WorkerAdminURL string `json:"worker_admin_url"`
-	Folder         string `json:"folder"` // absolute; api and worker are in its bin, the logs of the services beside it
+	MailURL        string `json:"mail_url"`        // the page of the mail sink
+	MailServer     string `json:"mail_server"`     // its SMTP server, host:port
+	OrganiserToken string `json:"organiser_token"` // a new one at every start
+	Folder         string `json:"folder"`          // absolute; api and worker are in its bin, the logs of the services beside it
 }
 
 const stackFile = "stack.json"
@@ -39,8 +43,13 @@ type stackOptions struct {
 // withStack builds and starts a stack, calls body when it is ready, and stops it when body returns. The context of body
 // is done on a signal, or when a part of the stack has died; then that is what withStack returns.
 func (t *tool) withStack(ctx context.Context, o stackOptions, body func(context.Context, *stack) error) error {
+	sink, err := t.startSink(o.knownPorts)
+	if err != nil {
+		return wrap("starting the mail sink", err)
+	}
+	defer sink.stop() // the last: until then the worker may be sending
 	return t.withFolder(ctx, o.name, o.scratch, func(ctx context.Context, family *family, f *folder) error {
-		s := &stack{Folder: f.path}
+		s := &stack{Folder: f.path, MailURL: "http://" + sink.page, MailServer: sink.server, OrganiserToken: rand.Text()}
 		t.log.printf("this is instance %s: data and logs are in %s", filepath.Base(f.path), f.path)
 		t.log.printf("building api and worker")
 		if err := t.build(ctx, f); err != nil {
@@ -78,7 +87,8 @@ func (t *tool) build(ctx context.Context, f *folder) error {
 
 // startPrograms migrates the database, starts worker and API and waits until both are ready.
 func (t *tool) startPrograms(ctx context.Context, family *family, f *folder, s *stack, o stackOptions) error {
-	env := append(os.Environ(), "LASTSEAT_POSTGRES_URL="+s.PostgresURL, "LASTSEAT_REDIS_URL="+s.RedisURL, "LASTSEAT_LOG_FORMAT=text")
+	env := append(os.Environ(), "LASTSEAT_POSTGRES_URL="+s.PostgresURL, "LASTSEAT_REDIS_URL="+s.RedisURL, "LASTSEAT_LOG_FORMAT=text",
+		"LASTSEAT_MAIL_SERVER="+s.MailServer, "LASTSEAT_API_ORGANISER_TOKEN="+s.OrganiserToken)
 	env = append(env, o.env...)
 	api, worker := t.log.lines("api"), t.log.lines("worker")
 
@@ -111,7 +121,7 @@ func (t *tool) startPrograms(ctx context.Context, family *family, f *folder, s *
 		{name: "worker", stdout: worker, stderr: worker},
 		{name: "api", stdout: api, stderr: api},
 	} {
-		c.args, c.dir, c.env, c.grace = []string{f.join("bin", c.name)}, t.root, env, 40*time.Second
+		c.args, c.dir, c.env, c.grace = []string{f.join("bin", c.name)}, t.root, env, time.Minute
 		p, err := startProcess(c)
 		if err != nil {
 			return err
