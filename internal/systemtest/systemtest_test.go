@@ -51,6 +51,7 @@ type site struct {
 	t     testing.TB
 	url   string
 	redis *redistest.Server
+	env   []string // of the programs, more than what start gives them
 }
 
 func newSite(t testing.TB) *site {
@@ -82,6 +83,7 @@ func (s *site) start(program string) *process {
 		"LASTSEAT_POSTGRES_URL=" + s.url, "LASTSEAT_REDIS_URL=" + s.redis.URL(),
 		"LASTSEAT_API_LISTEN=127.0.0.1:0", "LASTSEAT_API_ADMIN_LISTEN=127.0.0.1:0", "LASTSEAT_WORKER_ADMIN_LISTEN=127.0.0.1:0",
 	}
+	cmd.Env = append(cmd.Env, s.env...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	out, err := cmd.StdoutPipe()
 	if err != nil {
