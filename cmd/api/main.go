@@ -11,18 +11,27 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"slices"
 	"syscall"
 	"time"
 
 	"github.com/lastseat/lastseat/internal/config"
+	"github.com/lastseat/lastseat/internal/doctor"
 	"github.com/lastseat/lastseat/internal/ops"
 	"github.com/lastseat/lastseat/internal/postgres"
 )
 
-const usage = `usage: api [-config FILE] [serve | migrate | healthcheck]
+const usage = `usage: api [-config FILE] [serve | migrate | doctor | healthcheck]
 
   serve        answer HTTP requests until SIGTERM or SIGINT (the default)
   migrate      bring the schema of the database up to date, then end
+  doctor       check the ledger and say what is wrong; without --repair it
+               locks and writes nothing
+                 --run SLUG  only this run
+                 --repair    correct counters, and heads of lines that lag behind
+                 --json      say it as one JSON object
+               exit with 0 if nothing is wrong, 3 if something is (after repairing:
+               still), 1 if it could not check
   healthcheck  exit with 0 if the api that runs with this configuration is ready
 
 The configuration is read from FILE (or $LASTSEAT_CONFIG), then from the
@@ -39,6 +48,8 @@ func main() {
 	case errors.Is(err, errUsage):
 		fmt.Fprint(os.Stderr, usage)
 		os.Exit(2)
+	case errors.Is(err, errWrong): // the doctor has said what
+		os.Exit(3)
 	case err != nil:
 		fmt.Fprintln(os.Stderr, "api:", err)
 		os.Exit(1)
@@ -49,20 +60,26 @@ func run(ctx context.Context, args, environ []string, stdout io.Writer) error {
 	flags := flag.NewFlagSet("api", flag.ContinueOnError)
 	flags.SetOutput(io.Discard)
 	file := flags.String("config", config.FileFrom(environ), "")
-	if err := flags.Parse(args); errors.Is(err, flag.ErrHelp) {
+	err := flags.Parse(args)
+	command := flags.Arg(0)
+	var asked doctorFlags
+	switch {
+	case err != nil:
+	case command == "doctor":
+		asked, err = parseDoctor(flags.Args()[1:])
+	case flags.NArg() > 1 || !slices.Contains([]string{"", "serve", "migrate", "healthcheck"}, command):
+		err = errUsage
+	}
+	if errors.Is(err, flag.ErrHelp) {
 		_, err = io.WriteString(stdout, usage)
 		return err
-	} else if err != nil || flags.NArg() > 1 {
-		return errUsage
-	}
-	command := flags.Arg(0)
-	switch command {
-	case "", "serve", "migrate", "healthcheck":
-	default:
+	} else if err != nil {
 		return errUsage
 	}
 	c, err := config.Load(*file, environ)
-	if err != nil {
+	if err != nil && asked.json {
+		return errors.Join(err, writeJSON(stdout, doctor.Report{}, err))
+	} else if err != nil {
 		return err
 	}
 	log, err := ops.NewLogger(stdout, c.Log.Format, c.Log.Level)
@@ -72,6 +89,8 @@ func run(ctx context.Context, args, environ []string, stdout io.Writer) error {
 	switch command {
 	case "migrate":
 		return migrate(ctx, c, log)
+	case "doctor":
+		return examine(ctx, c, asked, stdout)
 	case "healthcheck":
 		return ops.AskReady(ctx, c.API.AdminListen)
 	default:

@@ -63,7 +63,7 @@ func serve(ctx context.Context, c config.Config, log *slog.Logger) error {
 	if err != nil {
 		return fmt.Errorf("mail.from: %w", err)
 	}
-	api, err := httpapi.New(store, in, w, store, httpapi.Options{
+	api, err := httpapi.New(store, in, w, store, store, httpapi.Options{
 		PublicURL:      c.API.PublicURL,
 		MaxBodyBytes:   c.API.MaxBodyBytes,
 		MaxWait:        c.API.MaxWait,

@@ -10,6 +10,7 @@ import (
 
 	"github.com/lastseat/lastseat/internal/config"
 	"github.com/lastseat/lastseat/internal/enroll"
+	"github.com/lastseat/lastseat/internal/housekeeping"
 	"github.com/lastseat/lastseat/internal/lane"
 	"github.com/lastseat/lastseat/internal/mailqueue"
 	"github.com/lastseat/lastseat/internal/ops"
@@ -63,6 +64,7 @@ func serve(ctx context.Context, c config.Config, log *slog.Logger) error {
 		SweepAllInterval: c.Worker.SweepAllInterval,
 		ShutdownTimeout:  c.Worker.ShutdownTimeout,
 	}, log, metrics)
+	sender := lane.NewSender(messages, c.Redis.Timeout, log, reg)
 	office := mailqueue.NewOffice(store, mailqueue.Options{
 		Server:          c.Mail.Server,
 		Concurrency:     c.Mail.Concurrency,
@@ -109,6 +111,10 @@ func serve(ctx context.Context, c config.Config, log *slog.Logger) error {
 		return settler.Run(settling)
 	})
 	g.Go(func() error { return announcer.Run(announcing) })
+	g.Go(func() error { return sender.Run(ctx) })
+	g.Go(func() error {
+		return housekeeping.Run(ctx, store, c.Worker.SweepInterval, sender.Ring, log)
+	})
 	g.Go(func() error { return relay.Run(ctx) })
 	g.Go(func() error {
 		defer stop()

@@ -121,7 +121,7 @@ type Worker struct {
 	// PollBudget is how often all lanes of this worker together look at their queues, in polls per second, 10..100000.
 	PollBudget int `yaml:"poll_budget" bounds:"10..100000"`
 	// SweepInterval is the time between sweeps of the runs heard of in the last minute, 100ms..1m. It is also the time
-	// between two looks for mails that are due, so a confirmation may wait for it once.
+	// between two looks for mails that are due and for waiting lists that end, so a confirmation may wait for it once.
 	SweepInterval time.Duration `yaml:"sweep_interval" bounds:"100ms..1m"`
 	// SweepAllInterval is the time between sweeps of all runs, 100ms..10m.
 	SweepAllInterval time.Duration `yaml:"sweep_all_interval" bounds:"100ms..10m"`

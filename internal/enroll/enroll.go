@@ -9,7 +9,6 @@
 package enroll
 
 import (
-	"errors"
 	"time"
 
 	"github.com/google/uuid"
@@ -45,7 +44,9 @@ type Run struct {
 	StartsAt time.Time
 	EndsAt   time.Time
 
-	Capacity *int // seats; nil = unlimited, 0 = none
+	Capacity         *int      // seats; nil = unlimited, 0 = none
+	WaitlistCapacity *int      // places on the waiting list; nil = unlimited, 0 = there is none
+	PromoteUntil     time.Time // when the waiting list ends; zero = it does not by itself
 
 	OpensAt  time.Time // registration is possible from here (inclusive) …
 	ClosesAt time.Time // … to here (exclusive)
@@ -54,7 +55,10 @@ type Run struct {
 // RunState is a run as somebody sees it who asks now.
 type RunState struct {
 	Run
-	AttendancesCount int   // seats held
+	AttendancesCount int // seats held
+	WaitingCount     int // people on the waiting list
+	WaitlistEnded    bool
+	CalledOff        bool
 	LastTicket       int64 // the last ticket issued in the run's line
 	SettledTicket    int64 // the last ticket decided
 	Now              time.Time
@@ -84,14 +88,20 @@ type Window string
 
 // The states of a window.
 const (
-	NotOpen Window = "not_open"
-	Open    Window = "open"
-	Closed  Window = "closed"
+	NotOpen         Window = "not_open"
+	Open            Window = "open"
+	Closed          Window = "closed"
+	WindowCalledOff Window = "called_off"
 )
 
 // Window returns whether registration was possible at the instant the state
 // was read.
-func (r RunState) Window() Window { return WindowAt(r.Now, r.OpensAt, r.ClosesAt) }
+func (r RunState) Window() Window {
+	if r.CalledOff {
+		return WindowCalledOff
+	}
+	return WindowAt(r.Now, r.OpensAt, r.ClosesAt)
+}
 
 // WindowAt judges an instant: opens is inclusive, closes exclusive.
 func WindowAt(now, opens, closes time.Time) Window {
@@ -105,68 +115,39 @@ func WindowAt(now, opens, closes time.Time) Window {
 	}
 }
 
-// Application is a validated wish for a seat that has not been accepted yet.
-type Application struct {
-	ID             uuid.UUID // the registration's id if it is accepted
-	Run            string    // the run's slug
-	Name           Name
-	Address        Address
-	Language       Language // of the mails; empty = the run's
-	Notify         bool     // a refusal is told by mail, too
-	IdempotencyKey string   // empty = none
-}
-
-// Wish is an Application as somebody wrote it.
-type Wish struct {
-	Run, Name, Email string
-	Language         *string // nil = the run's
-	Notify           bool
-	IdempotencyKey   string // empty = none
-}
-
-// Apply returns the application for a seat, with a new id, or an error of code
-// Invalid with every fault of name, email and language.
-func Apply(w Wish) (Application, error) {
-	a := Application{ID: uuid.New(), Run: w.Run, Notify: w.Notify, IdempotencyKey: w.IdempotencyKey}
-	var errs [3]error
-	a.Name, errs[0] = ParseName(w.Name)
-	a.Address, errs[1] = ParseAddress(w.Email)
-	if w.Language != nil {
-		a.Language, errs[2] = ParseLanguage(*w.Language)
-	}
-	var faults []Fault
-	for _, err := range errs {
-		if e, ok := errors.AsType[*Error](err); ok {
-			faults = append(faults, e.Faults...)
-		}
-	}
-	if faults != nil {
-		return Application{}, &Error{Code: Invalid, Faults: faults}
-	}
-	return a, nil
-}
-
 // Status is where a registration stands.
 type Status string
 
 // The statuses of a registration.
 const (
-	Queued    Status = "queued"
-	Confirmed Status = "confirmed"
-	Rejected  Status = "rejected"
+	Queued      Status = "queued"
+	Confirmed   Status = "confirmed"
+	Waitlisted  Status = "waitlisted"
+	Rejected    Status = "rejected"
+	Cancelled   Status = "cancelled"
+	NotPromoted Status = "not_promoted" // the waiting list ended first
 )
 
-// Final tells whether only a later request in the line can change the status.
-func (s Status) Final() bool { return s != Queued }
+// Done is the status of a request that is no registration, once it is settled.
+const Done Status = "done"
+
+// Final tells whether nothing changes the status by itself any more: neither
+// being decided nor being promoted. A later cancellation still can.
+func (s Status) Final() bool { return s != Queued && s != Waitlisted }
 
 // Reason says why a registration has its status. The zero Reason is "no reason
 // needed".
 type Reason string
 
-// The reasons of a rejection.
+// The reasons of a rejection, of a cancellation that the person did not ask for,
+// and of a request that changed nothing.
 const (
 	Full              Reason = "full"
 	AlreadyRegistered Reason = "already_registered"
+	WaitlistTooLong   Reason = "waitlist_too_long"
+	RunCalledOff      Reason = "called_off"
+	Removed           Reason = "removed"
+	NoEffect          Reason = "no_effect"
 )
 
 // Message returns the reason as a sentence for the person who asked, and "" for
@@ -176,7 +157,15 @@ func (r Reason) Message() string {
 	case Full:
 		return "There is no seat left in this run."
 	case AlreadyRegistered:
-		return "This e-mail address already holds a seat in this run."
+		return "This e-mail address already has a seat in this run, or a place on its waiting list."
+	case WaitlistTooLong:
+		return "All seats were taken, and the waiting list was longer than you wanted to wait."
+	case RunCalledOff:
+		return "The run has been called off."
+	case Removed:
+		return "The organiser has cancelled this registration."
+	case NoEffect:
+		return "There was nothing left to change."
 	default:
 		return ""
 	}
@@ -193,6 +182,19 @@ type Registration struct {
 	AcceptedAt    time.Time
 	DecidedAt     time.Time // zero while queued
 	SettledTicket int64     // of the run, when this was read
+
+	// ChangedAt is when a later request changed the status; zero = none did. A
+	// registration that is confirmed was promoted then.
+	ChangedAt        time.Time
+	WaitlistPosition int // place on the waiting list, 1 = first; 0 = none
+	Cancellation     Cancellation
+}
+
+// Cancellation is the request to cancel a registration. The zero Cancellation is
+// that nobody asked for it.
+type Cancellation struct {
+	Ticket int64
+	Status Status // Queued or Done
 }
 
 // Path returns where the registration is found below the public URL. Whoever
@@ -207,25 +209,20 @@ func (r Registration) Position() int64 {
 	return max(r.Ticket-r.SettledTicket, 1)
 }
 
-// Receipt is the registration that an accepted application got.
-type Receipt struct {
-	Registration
-	// What stands in the line. It is what the application said, unless Again.
-	Name     Name
-	Email    string
-	Language Language
-	Notify   bool
-	Again    bool // an earlier application with the same IdempotencyKey got it
-}
-
-// ReceiptFor returns the receipt for an application that got the registration.
-func ReceiptFor(a Application, r Registration) Receipt {
-	return Receipt{Registration: r, Name: a.Name, Email: a.Address.Typed, Language: a.Language, Notify: a.Notify}
-}
-
-// Says tells whether what stands in the line is what the application says.
-func (r Receipt) Says(a Application) bool {
-	return r.Name == a.Name && r.Email == a.Address.Typed && r.Language == a.Language && r.Notify == a.Notify
+// Entry is a request as it stands in a run's line.
+type Entry struct {
+	Ticket      int64
+	Kind        Kind
+	Status      Status
+	Reason      Reason
+	AcceptedAt  time.Time
+	DecidedAt   time.Time // zero while queued
+	ChangedAt   time.Time // when a later request changed the status; zero = none did
+	Name        Name      // of Register
+	Email       string    // of Register, as it was typed
+	Target      int64     // of Cancel: the registration's ticket
+	ByOrganiser bool
+	Change      Change // of Resize
 }
 
 // Verdict is the answer to one application: a receipt or an error.
@@ -264,5 +261,6 @@ type Terms struct {
 // the tickets First to Last. First > Last: there was nothing to settle.
 type Progress struct {
 	First, Last int64
-	More        bool // the budget ran out before the line did
+	More        bool  // the line is not at its end
+	ChangedFrom int64 // the first ticket of whose registration something changed; First if of no earlier one
 }

@@ -1,17 +1,15 @@
 package enroll_test
 
 import (
-	"errors"
 	"go/ast"
 	"go/parser"
 	"go/token"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/google/uuid"
 
 	"github.com/lastseat/lastseat/internal/enroll"
 )
@@ -97,62 +95,13 @@ func TestWindow(t *testing.T) {
 			if got := enroll.WindowAt(test.now, opens, closes); got != test.want {
 				t.Errorf("WindowAt says %s, want %s", got, test.want)
 			}
-		})
-	}
-}
-
-func TestApply(t *testing.T) {
-	t.Parallel()
-	t.Run("keeps what was typed", func(t *testing.T) {
-		t.Parallel()
-		got, err := enroll.Apply(enroll.Wish{Run: "go-1", Name: " Ada Lovelace ", Email: " Ada@Example.org ", Language: new("de"), Notify: true, IdempotencyKey: "key 1"})
-		if err != nil {
-			t.Fatal(err)
-		}
-		want := enroll.Application{
-			ID: got.ID, Run: "go-1", Name: "Ada Lovelace", Language: enroll.German, Notify: true, IdempotencyKey: "key 1",
-			Address: enroll.Address{Typed: "Ada@Example.org", Key: "ada@example.org"},
-		}
-		if got != want {
-			t.Errorf("got %+v, want %+v", got, want)
-		}
-	})
-	t.Run("gives each a random id", func(t *testing.T) {
-		t.Parallel()
-		first, err1 := enroll.Apply(enroll.Wish{Run: "go-1", Name: "Ada", Email: "ada@example.org"})
-		second, err2 := enroll.Apply(enroll.Wish{Run: "go-1", Name: "Ada", Email: "ada@example.org"})
-		if err := errors.Join(err1, err2); err != nil {
-			t.Fatal(err)
-		}
-		if first.ID == second.ID || first.ID.Version() != 4 || first.ID.Variant() != uuid.RFC4122 {
-			t.Errorf("the ids are %s and %s", first.ID, second.ID)
-		}
-	})
-	for _, test := range []struct {
-		name, person, email string
-		language            *string
-		want                []string // field and code
-	}{
-		{"a bad name", "", "ada@example.org", nil, []string{"name required"}},
-		{"a bad address", "Ada", "ada", new("en"), []string{"email form"}},
-		{"a language without texts", "Ada", "ada@example.org", new("fr"), []string{"language unknown"}},
-		{"an empty language", "Ada", "ada@example.org", new(""), []string{"language unknown"}},
-		{"all, and says so at once", "A\x00", "ada@localhost", new("EN"), []string{"name forbidden_character", "email domain", "language unknown"}},
-		{"nothing at all", "", "", nil, []string{"name required", "email required"}},
-	} {
-		t.Run("refuses "+test.name, func(t *testing.T) {
-			t.Parallel()
-			got, err := enroll.Apply(enroll.Wish{Run: "go-1", Name: test.person, Email: test.email, Language: test.language, IdempotencyKey: "key"})
-			e, ok := errors.AsType[*enroll.Error](err)
-			if !ok || e.Code != enroll.Invalid || got != (enroll.Application{}) {
-				t.Fatalf("got %+v and %v", got, err)
+			run.CalledOff = true
+			if got := run.Window(); got != enroll.WindowCalledOff {
+				t.Errorf("called off, the run says %s", got)
 			}
-			var faults []string
-			for _, f := range e.Faults {
-				faults = append(faults, f.Field+" "+f.Code)
-			}
-			if strings.Join(faults, ", ") != strings.Join(test.want, ", ") {
-				t.Errorf("the faults are %q, want %q", faults, test.want)
+			run.CalledOff, run.WaitlistEnded = false, true
+			if got := run.Window(); got != test.want {
+				t.Errorf("without a waiting list, the run says %s, want %s", got, test.want)
 			}
 		})
 	}
@@ -173,6 +122,9 @@ func TestPosition(t *testing.T) {
 		{"a queued one read very late is still next", enroll.Queued, 7, 900, 1},
 		{"the end of a long line", enroll.Queued, math.MaxInt64, 0, math.MaxInt64},
 		{"a confirmed one has no place", enroll.Confirmed, 12, 7, 0},
+		{"one on the waiting list has no place in the line", enroll.Waitlisted, 12, 7, 0},
+		{"one that was cancelled has no place", enroll.Cancelled, 12, 7, 0},
+		{"a settled request of another kind has no place", enroll.Done, 12, 12, 0},
 		{"a rejected one has no place", enroll.Rejected, 7, 7, 0},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -187,37 +139,47 @@ func TestPosition(t *testing.T) {
 
 func TestFinal(t *testing.T) {
 	t.Parallel()
-	if enroll.Queued.Final() {
-		t.Error("queued is final")
-	}
-	for _, status := range []enroll.Status{enroll.Confirmed, enroll.Rejected} {
-		if !status.Final() {
-			t.Errorf("%s is not final", status)
+	all := constants(t, "Status")
+	for _, waits := range []enroll.Status{enroll.Queued, enroll.Waitlisted} {
+		if waits.Final() {
+			t.Errorf("%s is final", waits)
 		}
+		if !slices.Contains(all, string(waits)) {
+			t.Errorf("%s is not among %q", waits, all)
+		}
+	}
+	final := 0
+	for _, status := range all {
+		if enroll.Status(status).Final() {
+			final++
+		}
+	}
+	if final != len(all)-2 || len(all) != 7 {
+		t.Errorf("%d of %q are final, want all but two", final, all)
 	}
 }
 
-// reasons returns the values of all constants of type Reason, so that a new one
+// constants returns the values of all constants of the type, so that a new one
 // cannot be forgotten here.
-func reasons(t *testing.T) []enroll.Reason {
+func constants(t *testing.T, typ string) []string {
 	t.Helper()
 	file, err := parser.ParseFile(token.NewFileSet(), "enroll.go", nil, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var all []enroll.Reason
+	var all []string
 	ast.Inspect(file, func(n ast.Node) bool {
 		spec, ok := n.(*ast.ValueSpec)
 		if !ok {
 			return true
 		}
-		if name, ok := spec.Type.(*ast.Ident); ok && name.Name == "Reason" {
+		if name, ok := spec.Type.(*ast.Ident); ok && name.Name == typ {
 			for _, value := range spec.Values {
 				text, err := strconv.Unquote(value.(*ast.BasicLit).Value)
 				if err != nil {
 					t.Fatal(err)
 				}
-				all = append(all, enroll.Reason(text))
+				all = append(all, text)
 			}
 		}
 		return false
@@ -227,11 +189,16 @@ func reasons(t *testing.T) []enroll.Reason {
 
 func TestReasons(t *testing.T) {
 	t.Parallel()
-	all, seen := reasons(t), map[string]enroll.Reason{}
-	if len(all) < 2 {
-		t.Fatalf("found only %q", all)
+	all, seen := constants(t, "Reason"), map[string]enroll.Reason{}
+	for _, known := range []enroll.Reason{
+		enroll.Full, enroll.AlreadyRegistered, enroll.WaitlistTooLong, enroll.RunCalledOff, enroll.Removed, enroll.NoEffect,
+	} {
+		if !slices.Contains(all, string(known)) {
+			t.Errorf("%s is not among %q", known, all)
+		}
 	}
-	for _, reason := range all {
+	for _, text := range all {
+		reason := enroll.Reason(text)
 		message := reason.Message()
 		if !strings.HasSuffix(message, ".") {
 			t.Errorf("%s is told as %q", reason, message)

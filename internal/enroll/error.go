@@ -19,6 +19,9 @@ const (
 	NotFound       Code = "not_found"       // no such course, run or registration
 	RunNotOpen     Code = "not_open"        // the window has not begun
 	RunClosed      Code = "closed"          // the window is over
+	CodeCalledOff  Code = "called_off"      // the run does not take place
+	RunBegun       Code = "begun"           // the run has begun: too late to cancel
+	NotHeld        Code = "not_held"        // the registration has neither a seat nor a place
 	KeyReused      Code = "key_reused"      // an Idempotency-Key with another body
 	Conflict       Code = "conflict"        // it exists already
 	Busy           Code = "busy"            // more waits than can be kept: nothing was accepted
@@ -28,6 +31,9 @@ const (
 	MailRefused    Code = "mail_refused"    // the mail server will never take this mail
 	MailDeferred   Code = "mail_deferred"   // the mail server may take this mail later
 )
+
+// ErrNotHeld says that a registration has nothing to give up or to keep.
+var ErrNotHeld = Errorf(NotHeld, "the registration has neither a seat nor a place on the waiting list")
 
 // Error is an error with a code.
 type Error struct {

@@ -39,6 +39,11 @@ const (
 	MailConfirmed         MailKind = "confirmed"          // you have a seat
 	MailFull              MailKind = "full"               // you have none
 	MailAlreadyRegistered MailKind = "already_registered" // you asked again: here is the registration you have
+	MailWaitlisted        MailKind = "waitlisted"         // you have a place on the waiting list
+	MailPromoted          MailKind = "promoted"           // you have a seat, from the waiting list
+	MailNotPromoted       MailKind = "not_promoted"       // the waiting list has ended, and you have none
+	MailCancelled         MailKind = "cancelled"          // you have given up your seat or place, or were removed
+	MailCalledOff         MailKind = "called_off"         // the run does not take place
 	MailReminder          MailKind = "reminder"           // the run begins soon
 	MailLinks             MailKind = "links"              // you asked for the links of all your registrations
 )
@@ -47,12 +52,18 @@ const (
 // then is not: "confirmed" never arrives after "cancelled".
 var mailRules = map[MailKind]struct {
 	status      Status // what the registration must still be; "" = whatever it is
-	reason      Reason
-	beforeStart bool // only until the run begins
+	reason      Reason // the same of its reason
+	holds       bool   // it must still have a seat or a place
+	beforeStart bool   // only until the run begins
 }{
 	MailConfirmed:         {status: Confirmed},
-	MailFull:              {status: Rejected, reason: Full},
-	MailAlreadyRegistered: {status: Confirmed},
+	MailFull:              {status: Rejected},
+	MailAlreadyRegistered: {holds: true},
+	MailWaitlisted:        {status: Waitlisted},
+	MailPromoted:          {status: Confirmed},
+	MailNotPromoted:       {status: NotPromoted},
+	MailCancelled:         {status: Cancelled},
+	MailCalledOff:         {reason: RunCalledOff},
 	MailReminder:          {status: Confirmed, beforeStart: true},
 	MailLinks:             {},
 }
@@ -97,7 +108,10 @@ func (m Mail) Superseded() bool {
 	}
 	rule := mailRules[m.Kind]
 	for _, e := range m.About {
-		if rule.status != "" && (e.Status != rule.status || e.Reason != rule.reason) {
+		if rule.status != "" && e.Status != rule.status || rule.reason != "" && e.Reason != rule.reason {
+			return true
+		}
+		if rule.holds && e.Status != Confirmed && e.Status != Waitlisted {
 			return true
 		}
 		if rule.beforeStart && !m.Now.Before(e.For.StartsAt) {

@@ -2,6 +2,7 @@ package enroll_test
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -27,9 +28,33 @@ func TestSuperseded(t *testing.T) {
 		{"a confirmation may be late", enroll.MailConfirmed, about(enroll.Confirmed, "", now.Add(-time.Hour)), false},
 		{"a refusal stands", enroll.MailFull, about(enroll.Rejected, enroll.Full, later), false},
 		{"a refusal that was lifted does not", enroll.MailFull, about(enroll.Confirmed, "", later), true},
-		{"a refusal for another reason is not this one", enroll.MailFull, about(enroll.Rejected, enroll.AlreadyRegistered, later), true},
+		{"a refusal for a long waiting list stands", enroll.MailFull, about(enroll.Rejected, enroll.WaitlistTooLong, later), false},
 		{"a second request points to a seat that is held", enroll.MailAlreadyRegistered, about(enroll.Confirmed, "", later), false},
 		{"a second request does not point to a seat that is gone", enroll.MailAlreadyRegistered, about(enroll.Rejected, enroll.Full, later), true},
+		{"a confirmation does not come after a cancellation", enroll.MailConfirmed, about(enroll.Cancelled, "", later), true},
+		{"a confirmation does not come after a run is called off", enroll.MailConfirmed, about(enroll.Cancelled, enroll.RunCalledOff, later), true},
+		{"a second request points to a place that is held", enroll.MailAlreadyRegistered, about(enroll.Waitlisted, "", later), false},
+		{"a second request does not point to what was cancelled", enroll.MailAlreadyRegistered, about(enroll.Cancelled, "", later), true},
+		{"a second request does not point to who was not promoted", enroll.MailAlreadyRegistered, about(enroll.NotPromoted, "", later), true},
+		{"a place on the list that is still held is told", enroll.MailWaitlisted, about(enroll.Waitlisted, "", later), false},
+		{"a place on the list is not told after the promotion", enroll.MailWaitlisted, about(enroll.Confirmed, "", later), true},
+		{"a place on the list is not told after it was given up", enroll.MailWaitlisted, about(enroll.Cancelled, "", later), true},
+		{"a place on the list is not told after the list has ended", enroll.MailWaitlisted, about(enroll.NotPromoted, "", later), true},
+		{"a promotion is told while the seat is held", enroll.MailPromoted, about(enroll.Confirmed, "", later), false},
+		{"a promotion may be told late", enroll.MailPromoted, about(enroll.Confirmed, "", now.Add(-time.Hour)), false},
+		{"a promotion is not told after the seat was given up", enroll.MailPromoted, about(enroll.Cancelled, enroll.Removed, later), true},
+		{"the end of the list is told to who was not promoted", enroll.MailNotPromoted, about(enroll.NotPromoted, "", later), false},
+		{"the end of the list is told to nobody else", enroll.MailNotPromoted, about(enroll.Cancelled, "", later), true},
+		{"a cancellation is told", enroll.MailCancelled, about(enroll.Cancelled, "", later), false},
+		{"a removal is told", enroll.MailCancelled, about(enroll.Cancelled, enroll.Removed, later), false},
+		{"a cancellation is not told of what is held", enroll.MailCancelled, about(enroll.Confirmed, "", later), true},
+		{"a run that is called off is told to who had a seat or a place", enroll.MailCalledOff, about(enroll.Cancelled, enroll.RunCalledOff, later), false},
+		{"a run that is called off is told to who asked afterwards", enroll.MailCalledOff, about(enroll.Rejected, enroll.RunCalledOff, later), false},
+		{"a run that is called off is not told to who cancelled before", enroll.MailCalledOff, about(enroll.Cancelled, "", later), true},
+		{"a run that is called off is not told to who was refused before", enroll.MailCalledOff, about(enroll.Rejected, enroll.Full, later), true},
+		{"a reminder does not come to who waits", enroll.MailReminder, about(enroll.Waitlisted, "", later), true},
+		{"a reminder does not come to who cancelled", enroll.MailReminder, about(enroll.Cancelled, "", later), true},
+		{"nothing to tell of is nothing to tell", enroll.MailLinks, nil, true},
 		{"a reminder comes before the start", enroll.MailReminder, about(enroll.Confirmed, "", now.Add(time.Nanosecond)), false},
 		{"a reminder does not come at the start", enroll.MailReminder, about(enroll.Confirmed, "", now), true},
 		{"a reminder does not come without a seat", enroll.MailReminder, about(enroll.Rejected, enroll.Full, later), true},
@@ -41,6 +66,47 @@ func TestSuperseded(t *testing.T) {
 				t.Errorf("got %v, want %v", got, test.want)
 			}
 		})
+	}
+}
+
+// What Settle tells must not be superseded by what the same call says.
+func TestEveryNoticeOfTheLastEventIsToldAsThingsStand(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		kind   enroll.MailKind
+		status enroll.Status
+		reason enroll.Reason
+	}{
+		{enroll.MailConfirmed, enroll.Confirmed, ""},
+		{enroll.MailWaitlisted, enroll.Waitlisted, ""},
+		{enroll.MailPromoted, enroll.Confirmed, ""},
+		{enroll.MailNotPromoted, enroll.NotPromoted, ""},
+		{enroll.MailCancelled, enroll.Cancelled, ""},
+		{enroll.MailCancelled, enroll.Cancelled, enroll.Removed},
+		{enroll.MailCalledOff, enroll.Cancelled, enroll.RunCalledOff},
+		{enroll.MailCalledOff, enroll.Rejected, enroll.RunCalledOff},
+		{enroll.MailFull, enroll.Rejected, enroll.Full},
+		{enroll.MailFull, enroll.Rejected, enroll.WaitlistTooLong},
+		{enroll.MailAlreadyRegistered, enroll.Confirmed, ""},
+		{enroll.MailAlreadyRegistered, enroll.Waitlisted, ""},
+	} {
+		m := enroll.Mail{Kind: test.kind, About: []enroll.Enrolment{{Registration: enroll.Registration{Status: test.status, Reason: test.reason}}}}
+		if m.Superseded() {
+			t.Errorf("%s is superseded by %s %s", test.kind, test.status, test.reason)
+		}
+	}
+}
+
+func TestEveryMailKindHasARule(t *testing.T) {
+	t.Parallel()
+	kinds := enroll.MailKinds()
+	for _, kind := range []enroll.MailKind{
+		enroll.MailConfirmed, enroll.MailFull, enroll.MailAlreadyRegistered, enroll.MailWaitlisted, enroll.MailPromoted,
+		enroll.MailNotPromoted, enroll.MailCancelled, enroll.MailCalledOff, enroll.MailReminder, enroll.MailLinks,
+	} {
+		if !slices.Contains(kinds, kind) {
+			t.Errorf("%s has none", kind)
+		}
 	}
 }
 

@@ -18,7 +18,8 @@ func OpenRun(t testing.TB, s *postgres.Store, slug string, capacity *int) enroll
 	return CreateRun(t, s, enroll.Run{Slug: slug, Capacity: capacity, OpensAt: now.Add(-2 * time.Hour), ClosesAt: now.Add(time.Hour)})
 }
 
-// CreateRun creates the run, of which slug, capacity and window count.
+// CreateRun creates the run, of which slug, capacity, waiting list and window
+// count. Without a word about the waiting list it has none.
 func CreateRun(t testing.TB, s *postgres.Store, r enroll.Run) enroll.RunID {
 	t.Helper()
 	err := s.CreateCourse(t.Context(), enroll.Course{Slug: "course", Title: "Course"})
@@ -26,6 +27,9 @@ func CreateRun(t testing.TB, s *postgres.Store, r enroll.Run) enroll.RunID {
 		t.Fatal(err)
 	}
 	r.Course, r.TimeZone = "course", "Europe/Berlin"
+	if r.WaitlistCapacity == nil {
+		r.WaitlistCapacity = Seats(0)
+	}
 	r.StartsAt, r.EndsAt = r.ClosesAt.Add(time.Hour), r.ClosesAt.Add(2*time.Hour)
 	id, err := s.CreateRun(t.Context(), r)
 	if err != nil {

@@ -87,14 +87,22 @@ type registration struct {
 	Reason *struct{ Code, Message string }
 	Ticket int64
 
-	Position   *int64
-	AcceptedAt time.Time  `json:"accepted_at"`
-	DecidedAt  *time.Time `json:"decided_at"`
-	Final      bool
-	Links      struct {
+	Position         *int64
+	WaitlistPosition *int       `json:"waitlist_position"`
+	AcceptedAt       time.Time  `json:"accepted_at"`
+	DecidedAt        *time.Time `json:"decided_at"`
+	ChangedAt        *time.Time `json:"changed_at"`
+	Final            bool
+	Cancellation     *cancellation
+	Links            struct {
 		Self     string
 		Calendar *string
 	}
+}
+
+type cancellation struct {
+	Ticket int64
+	Status string
 }
 
 // outcome is the status with its reason.
@@ -117,7 +125,13 @@ type runState struct {
 	SeatsTaken   int  `json:"seats_taken"`
 	SeatsLeft    *int `json:"seats_left"`
 	OverCapacity bool `json:"over_capacity"`
-	Line         struct {
+	Waitlist     struct {
+		Capacity     *int
+		Length       int
+		Ended        bool
+		PromoteUntil *time.Time `json:"promote_until"`
+	}
+	Line struct {
 		Waiting       int64
 		SettledTicket int64 `json:"settled_ticket"`
 	}

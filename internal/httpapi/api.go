@@ -51,6 +51,21 @@ type Outbox interface {
 	ResendMail(ctx context.Context, run string, id uuid.UUID) (enroll.OutboxMail, error)
 }
 
+// Line is what organisers read of a run's line, and correct in it.
+type Line interface {
+	// RegistrationAt returns the registration of the run with the ticket.
+	RegistrationAt(ctx context.Context, run string, ticket int64) (enroll.Registration, error)
+	// WaitlistPosition returns the place of a registration on the waiting list,
+	// 0 if it is not on it.
+	WaitlistPosition(ctx context.Context, r enroll.Registration) (int, error)
+	// CorrectPerson changes the name and the address of a registration that has
+	// a seat or a place on the waiting list.
+	CorrectPerson(ctx context.Context, run string, ticket int64, name enroll.Name, address enroll.Address) error
+	// Line calls each for the entries after a ticket, in ticket order, until it
+	// returns an error, which is then returned.
+	Line(ctx context.Context, run string, after int64, each func(enroll.Entry) error) error
+}
+
 // Options of the API.
 type Options struct {
 	PublicURL      string             // where clients reach it, without a trailing slash
@@ -66,14 +81,15 @@ type api struct {
 	intake    Intake
 	outbox    Outbox
 	watch     Watch
+	line      Line
 	options   Options
 	log       *slog.Logger
 }
 
 // New returns the API as a handler.
-func New(c Catalogue, in Intake, w Watch, out Outbox, o Options, log *slog.Logger, reg prometheus.Registerer) (http.Handler, error) {
+func New(c Catalogue, in Intake, w Watch, out Outbox, l Line, o Options, log *slog.Logger, reg prometheus.Registerer) (http.Handler, error) {
 	gin.SetMode(gin.ReleaseMode)
-	a := &api{catalogue: c, intake: in, watch: w, outbox: out, options: o, log: log}
+	a := &api{catalogue: c, intake: in, watch: w, outbox: out, line: l, options: o, log: log}
 	e := gin.New()
 	e.HandleMethodNotAllowed = true
 	e.RedirectTrailingSlash = false
@@ -95,13 +111,21 @@ func New(c Catalogue, in Intake, w Watch, out Outbox, o Options, log *slog.Logge
 	get("/v1/runs", a.listRuns)
 	get("/v1/runs/:run", a.getRun)
 
-	// Asking for a seat, and hearing of it.
+	// Asking for a seat, hearing of it, and giving it up.
 	e.POST("/v1/runs/:run/registrations", a.answer(a.register))
 	get("/v1/registrations/:id", a.getRegistration)
+	e.DELETE("/v1/registrations/:id", a.answer(a.cancel))
 	get("/v1/registrations/:id/calendar.ics", a.getCalendar)
 	e.POST("/v1/links", a.answer(a.requestLinks))
 
-	// For organisers.
+	// For organisers: what changes a run, which is a request in its line …
+	e.PATCH("/v1/runs/:run", a.answer(a.organiser(a.resize)))
+	e.POST("/v1/runs/:run/close-waitlist", a.answer(a.organiser(a.closeWaitlist)))
+	e.POST("/v1/runs/:run/call-off", a.answer(a.organiser(a.callOff)))
+	e.DELETE("/v1/runs/:run/registrations/:ticket", a.answer(a.organiser(a.remove)))
+	// … and what does not.
+	e.PATCH("/v1/runs/:run/registrations/:ticket", a.answer(a.organiser(a.correctPerson)))
+	get("/v1/runs/:run/line", a.organiser(a.getLine))
 	get("/v1/runs/:run/mails", a.organiser(a.listMails))
 	e.POST("/v1/runs/:run/mails/:mail/resend", a.answer(a.organiser(a.resendMail)))
 	return e, nil

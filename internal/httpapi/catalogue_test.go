@@ -9,13 +9,13 @@ import (
 	"github.com/lastseat/lastseat/internal/enroll"
 )
 
-// addRun adds an open run with so many seats, nil being unlimited. What change
-// does to it comes before.
+// addRun adds an open run with so many seats, nil being unlimited, and no waiting
+// list. What change does to it comes before.
 func (s *service) addRun(slug string, capacity *int, change ...func(*enroll.Run)) enroll.RunID {
 	s.t.Helper()
 	now := time.Now()
 	r := enroll.Run{
-		Slug: slug, Course: "course", TimeZone: "Europe/Berlin", Place: "Room 1", Capacity: capacity,
+		Slug: slug, Course: "course", TimeZone: "Europe/Berlin", Place: "Room 1", Capacity: capacity, WaitlistCapacity: seats(0),
 		OpensAt: now.Add(-time.Hour), ClosesAt: now.Add(time.Hour),
 		StartsAt: now.Add(2 * time.Hour), EndsAt: now.Add(3 * time.Hour),
 	}

@@ -154,6 +154,34 @@ func (c *client) decided(r registration) registration {
 	return r
 }
 
+// cancel gives up what the registration has.
+func (c *client) cancel(r registration) answer {
+	c.t.Helper()
+	return c.do(call{method: http.MethodDelete, path: r.Links.Self})
+}
+
+// now returns the registration as it is.
+func (c *client) now(r registration) registration {
+	c.t.Helper()
+	a := c.get(r.Links.Self)
+	a.expect(http.StatusOK)
+	return a.registration()
+}
+
+// organise sends a call with the organisers' token, and JSON if there is a body.
+func (c *client) organise(method, path, body string) answer {
+	c.t.Helper()
+	return c.do(organising(method, path, body))
+}
+
+func organising(method, path, body string) call {
+	h := http.Header{"Authorization": {bearer}}
+	if body != "" {
+		h.Set("Content-Type", "application/json")
+	}
+	return call{method: method, path: path, header: h, body: body}
+}
+
 func (c *client) run(slug string) runState {
 	c.t.Helper()
 	a := c.get("/v1/runs/" + slug)

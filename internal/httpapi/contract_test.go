@@ -135,7 +135,8 @@ func (c contract) check(r *http.Request, requestBody []byte, bad bool, response 
 		AuthenticationFunc: showsToken,
 	}
 	route, parameters, err := c.router.FindRoute(r)
-	if err != nil || strings.HasSuffix(r.URL.Path, "/") { // the library does not mind a slash too many
+	// The library does not mind a slash too many, nor a parameter that is missing.
+	if err != nil || strings.HasSuffix(r.URL.Path, "/") || strings.Count(r.URL.EscapedPath(), "/") != strings.Count(route.Path, "/") {
 		return c.checkStray(response, body)
 	}
 	input := &openapi3filter.RequestValidationInput{Request: r, Route: route, PathParams: parameters, Options: options}

@@ -79,6 +79,14 @@ func fieldName(p jsontext.Pointer) string {
 	return name
 }
 
+// withFaults returns the error with further faults.
+func withFaults(err error, more ...enroll.Fault) error {
+	if e, is := errors.AsType[*enroll.Error](err); is {
+		more = append(e.Faults[:len(e.Faults):len(e.Faults)], more...)
+	}
+	return &enroll.Error{Code: enroll.Invalid, Faults: more}
+}
+
 // maxIdempotencyKey is the longest key, in characters.
 const maxIdempotencyKey = 255
 

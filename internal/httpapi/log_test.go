@@ -60,7 +60,7 @@ func TestLog_holds_no_secret(t *testing.T) {
 	s := start(t, place{database: database, through: proxy.URL(), redis: redistest.Start(t), commitTimeout: 2 * time.Second})
 	startWorker(t, s)
 	s.addRun("go-1", seats(1))
-	for _, secret := range []string{"Quixotic", "quixotic", "secret.example", s.base, "abcd-wait", "4e0a4f06-7ac7", "letmein"} {
+	for _, secret := range []string{"Quixotic", "quixotic", "secret.example", s.base, "abcd-wait", "4e0a4f06-7ac7", "letmein", organiserToken} {
 		s.log.watchFor(secret)
 	}
 	const name, email = "Quixotic Person", "quixotic@secret.example"
@@ -88,6 +88,24 @@ func TestLog_holds_no_secret(t *testing.T) {
 		if r.status == http.StatusAccepted {
 			s.get(r.registration().Links.Self + "?wait=20")
 			s.poll(r.registration().Links.Self, "quixotic@secret.example")
+		}
+		const person = `{"name": "Quixotic Other", "email": "another@secret.example"}`
+		for _, c := range []call{
+			organising(http.MethodPatch, "/v1/runs/go-1/registrations/1", person),
+			organising(http.MethodPatch, "/v1/runs/go-1/registrations/2", person),
+			organising(http.MethodPatch, "/v1/runs/go-1/registrations/quixotic@secret.example", person),
+			organising(http.MethodPatch, "/v1/runs/go-1", person),
+			organising(http.MethodGet, "/v1/runs/go-1/line", ""),
+			organising(http.MethodGet, "/v1/runs/go-1/line?format=quixotic", ""),
+			organising(http.MethodGet, "/v1/runs/go-1/line?format=csv&after=quixotic", ""),
+			organising(http.MethodDelete, "/v1/runs/go-1/registrations/1", ""),
+			{method: http.MethodDelete, path: "/v1/registrations/4e0a4f06-7ac7-4a1c-a6a5-0f3b1f4f7f0e"},
+			{method: http.MethodGet, path: "/v1/runs/go-1/line", header: http.Header{"Authorization": {"Bearer letmein"}}},
+		} {
+			s.do(bad(c))
+		}
+		if r.status == http.StatusAccepted {
+			s.cancel(r.registration())
 		}
 	}
 	everything()

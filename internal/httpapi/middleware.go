@@ -1,7 +1,9 @@
 package httpapi
 
 import (
+	"errors"
 	"log/slog"
+	"net"
 	"net/http"
 	"runtime/debug"
 	"strconv"
@@ -21,6 +23,7 @@ const (
 	errorKey     = "error"
 	runKey       = "run"
 	ticketKey    = "ticket"
+	cutKey       = "cut" // the answer broke off after it had begun
 )
 
 type metrics struct{ duration *prometheus.HistogramVec }
@@ -68,7 +71,10 @@ func (a *api) observe(m metrics) gin.HandlerFunc {
 		if err, is := c.Value(errorKey).(error); is {
 			attrs = append(attrs, slog.String("code", string(enroll.CodeOf(err))))
 			switch {
-			case c.Request.Context().Err() != nil: // the client went away, which is no trouble of ours
+			case c.Request.Context().Err() != nil, errors.Is(err, errLeft): // the client went away, which is no trouble of ours
+			case c.GetBool(cutKey):
+				level = slog.LevelError
+				attrs = append(attrs, slog.Any("error", err))
 			case status == http.StatusServiceUnavailable: // who could not answer has logged why, once
 				level = slog.LevelWarn
 			case status >= http.StatusInternalServerError:
@@ -77,7 +83,29 @@ func (a *api) observe(m metrics) gin.HandlerFunc {
 			}
 		}
 		a.log.LogAttrs(c.Request.Context(), level, "request", attrs...)
+		if c.GetBool(cutKey) {
+			cut(c.Writer)
+		}
 	}
+}
+
+// errLeft is in an error that says that the client does not take the answer.
+var errLeft = errors.New("the client has left")
+
+// cut breaks the connection off with a reset, which everybody takes for an
+// error. To HTTP/1.0, which many proxies speak, a connection that is only closed
+// is the good end of an answer.
+func cut(w gin.ResponseWriter) {
+	if inner, is := w.(interface{ Unwrap() http.ResponseWriter }); is {
+		if conn, _, err := http.NewResponseController(inner.Unwrap()).Hijack(); err == nil {
+			if tcp, is := conn.(*net.TCPConn); is {
+				_ = tcp.SetLinger(0) // it is closed in any case
+			}
+			_ = conn.Close() // there is nobody to tell
+			return
+		}
+	}
+	panic(http.ErrAbortHandler) // what the server knows how to break off
 }
 
 // safeID tells whether a client's request id may stand in a log.

@@ -39,6 +39,9 @@ var statuses = map[enroll.Code]struct {
 	noMethod:              {http.StatusMethodNotAllowed, "Method not allowed"},
 	enroll.RunNotOpen:     {http.StatusConflict, "Registration has not begun"},
 	enroll.RunClosed:      {http.StatusConflict, "Registration is over"},
+	enroll.CodeCalledOff:  {http.StatusConflict, "The run has been called off"},
+	enroll.RunBegun:       {http.StatusConflict, "The run has begun"},
+	enroll.NotHeld:        {http.StatusConflict, "There is neither a seat nor a place on the waiting list"},
 	enroll.Conflict:       {http.StatusConflict, "It exists already"},
 	tooLarge:              {http.StatusRequestEntityTooLarge, "The body is too large"},
 	unsupported:           {http.StatusUnsupportedMediaType, "The body must be application/json"},
@@ -91,6 +94,12 @@ func (a *api) problem(c *gin.Context, err error) {
 	for _, f := range e.Faults {
 		p.Errors = append(p.Errors, faultJSON{f.Field, f.Code, f.Detail})
 	}
+	c.Set(errorKey, error(&e))
+	if c.Writer.Written() { // half of an answer is out: it must not look like a whole one
+		c.Abort()
+		c.Set(cutKey, true)
+		return
+	}
 	if w := e.Window; w != nil {
 		p.OpensAt, p.ClosesAt, p.Now = instant(w.OpensAt), instant(w.ClosesAt), instant(w.Now)
 	}
@@ -100,7 +109,6 @@ func (a *api) problem(c *gin.Context, err error) {
 	if p.Status == http.StatusServiceUnavailable {
 		c.Header("Retry-After", strconv.Itoa(1))
 	}
-	c.Set(errorKey, error(&e))
 	c.Header("Cache-Control", "no-store")
 	c.Header("Content-Type", "application/problem+json") // kept by JSON
 	c.AbortWithStatusJSON(p.Status, p)

@@ -1,32 +1,31 @@
 package httpapi
 
 import (
-	"fmt"
-	"hash/fnv"
+	"errors"
 	"net/http"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/gin-gonic/gin"
 	"github.com/go-json-experiment/json"
 	"github.com/google/uuid"
 
-	"github.com/lastseat/lastseat/internal/calendar"
 	"github.com/lastseat/lastseat/internal/enroll"
 )
 
 type registrationJSON struct {
-	ID         uuid.UUID     `json:"id"`
-	Run        string        `json:"run"`
-	Status     enroll.Status `json:"status"`
-	Reason     *reasonJSON   `json:"reason"`
-	Ticket     int64         `json:"ticket"`
-	Position   *int64        `json:"position"`
-	AcceptedAt *time.Time    `json:"accepted_at"`
-	DecidedAt  *time.Time    `json:"decided_at"`
-	Final      bool          `json:"final"`
-	Links      linksJSON     `json:"links"`
+	ID               uuid.UUID         `json:"id"`
+	Run              string            `json:"run"`
+	Status           enroll.Status     `json:"status"`
+	Reason           *reasonJSON       `json:"reason"`
+	Ticket           int64             `json:"ticket"`
+	Position         *int64            `json:"position"`
+	WaitlistPosition *int              `json:"waitlist_position"`
+	AcceptedAt       *time.Time        `json:"accepted_at"`
+	DecidedAt        *time.Time        `json:"decided_at"`
+	ChangedAt        *time.Time        `json:"changed_at"`
+	Final            bool              `json:"final"`
+	Cancellation     *cancellationJSON `json:"cancellation"`
+	Links            linksJSON         `json:"links"`
 }
 
 type reasonJSON struct {
@@ -41,12 +40,9 @@ type linksJSON struct {
 
 func (a *api) showRegistration(r enroll.Registration) registrationJSON {
 	shown := registrationJSON{
-		ID: r.ID, Run: r.Run, Status: r.Status, Ticket: r.Ticket,
-		AcceptedAt: instant(r.AcceptedAt), DecidedAt: instant(r.DecidedAt),
-		Final: r.Status.Final(), Links: linksJSON{Self: a.registrationURL(r)},
-	}
-	if r.Reason != "" {
-		shown.Reason = &reasonJSON{r.Reason, r.Reason.Message()}
+		ID: r.ID, Run: r.Run, Status: r.Status, Reason: showReason(r.Reason), Ticket: r.Ticket,
+		AcceptedAt: instant(r.AcceptedAt), DecidedAt: instant(r.DecidedAt), ChangedAt: instant(r.ChangedAt),
+		Final: final(r), Cancellation: showCancellation(r.Cancellation), Links: linksJSON{Self: a.registrationURL(r)},
 	}
 	if r.Status == enroll.Confirmed {
 		calendar := shown.Links.Self + "/calendar.ics"
@@ -55,18 +51,79 @@ func (a *api) showRegistration(r enroll.Registration) registrationJSON {
 	if p := r.Position(); p > 0 {
 		shown.Position = &p
 	}
+	if p := r.WaitlistPosition; p > 0 {
+		shown.WaitlistPosition = &p
+	}
 	return shown
+}
+
+func showReason(r enroll.Reason) *reasonJSON {
+	if r == "" {
+		return nil
+	}
+	return &reasonJSON{r, r.Message()}
+}
+
+// final tells whether the registration is what it will be, as far as anybody has
+// asked for.
+func final(r enroll.Registration) bool {
+	return r.Status.Final() && r.Cancellation.Status != enroll.Queued
 }
 
 func (a *api) registrationURL(r enroll.Registration) string { return a.options.PublicURL + r.Path() }
 
-// optionalText is a text that a body may leave out. What is sent counts: "" and
-// null are texts that say nothing, and not the same as leaving it out.
-type optionalText struct{ text *string }
+// optional is a value that a body may leave out: then it is nil. null is no
+// value, and not the same as leaving it out.
+type optional[T any] struct{ value *T }
 
-func (o *optionalText) UnmarshalJSON(b []byte) error {
-	o.text = new(string)
-	return json.Unmarshal(b, o.text)
+func (o *optional[T]) UnmarshalJSON(b []byte) error {
+	if string(b) == "null" {
+		return errors.New("null is no value")
+	}
+	o.value = new(T)
+	return json.Unmarshal(b, o.value)
+}
+
+// wishJSON is the body of a request for a seat.
+type wishJSON struct {
+	Name                string           `json:"name"`
+	Email               string           `json:"email"`
+	Language            optional[string] `json:"language"`
+	Notify              bool             `json:"notify"`
+	Waitlist            optional[bool]   `json:"waitlist"` // left out = true
+	MaxWaitlistPosition optional[int]    `json:"max_waitlist_position"`
+	OutsideWindow       bool             `json:"outside_window"`
+}
+
+// limit returns the last place on the waiting list that is wanted, nil if any
+// is, or what is wrong with it.
+func (w wishJSON) limit() (*int, *enroll.Fault) {
+	const field = "max_waitlist_position"
+	most, none := w.MaxWaitlistPosition.value, w.Waitlist.value != nil && !*w.Waitlist.value
+	switch {
+	case most == nil && none:
+		return new(int), nil
+	case most == nil:
+		return nil, nil
+	case none:
+		return nil, &enroll.Fault{Field: field, Code: "excluded", Detail: "cannot be there when waitlist is false"}
+	case *most < 1 || *most > enroll.MaxPlaces:
+		return nil, &enroll.Fault{Field: field, Code: "range", Detail: "must be a whole number from 1 to 1000000"}
+	}
+	return most, nil
+}
+
+// application returns what is asked for, or an error with every fault of it.
+func (w wishJSON) application(run, key string) (enroll.Application, error) {
+	limit, fault := w.limit()
+	application, err := enroll.Apply(enroll.Wish{
+		Run: run, Name: w.Name, Email: w.Email, Language: w.Language.value, Notify: w.Notify,
+		WaitlistLimit: limit, OutsideWindow: w.OutsideWindow, IdempotencyKey: key,
+	})
+	if fault != nil {
+		err = withFaults(err, *fault)
+	}
+	return application, err
 }
 
 // register answers POST /v1/runs/{run}/registrations with 202 once the request
@@ -80,18 +137,16 @@ func (a *api) register(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	var body struct {
-		Name     string       `json:"name"`
-		Email    string       `json:"email"`
-		Language optionalText `json:"language"`
-		Notify   bool         `json:"notify"`
-	}
-	if err := a.decode(c, &body); err != nil {
+	var wish wishJSON
+	if err := a.decode(c, &wish); err != nil {
 		return err
 	}
-	application, err := enroll.Apply(enroll.Wish{
-		Run: run, Name: body.Name, Email: body.Email, Language: body.Language.text, Notify: body.Notify, IdempotencyKey: key,
-	})
+	if wish.OutsideWindow { // an organiser's right; without it, nobody looks who asks
+		if err := a.organiser(func(*gin.Context) error { return nil })(c); err != nil {
+			return err
+		}
+	}
+	application, err := wish.application(run, key)
 	if err != nil {
 		return err
 	}
@@ -103,137 +158,13 @@ func (a *api) register(c *gin.Context) error {
 		return err
 	}
 	c.Set(ticketKey, receipt.Ticket)
-	c.Header("Location", a.registrationURL(receipt.Registration))
-	describe(c, receipt.Registration)
-	c.JSON(http.StatusAccepted, a.showRegistration(receipt.Registration))
-	return nil
-}
-
-// getRegistration answers GET /v1/registrations/{id}?wait=N. With wait, it holds
-// the answer until the registration differs from what If-None-Match names, or
-// without that header until it is decided.
-func (a *api) getRegistration(c *gin.Context) error {
-	ctx := c.Request.Context()
-	id, err := idParameter(c, "id", "registration")
-	if err != nil {
-		return err
-	}
-	wait, err := a.waitParameter(c)
-	if err != nil {
-		return err
-	}
-	known := strings.Join(c.Request.Header.Values("If-None-Match"), ",") // one list, however many lines
-	var r enroll.Registration
-	if wait > 0 {
-		r, err = a.watch.Wait(ctx, id, wait, func(r enroll.Registration) bool {
-			if known != "" {
-				return !matches(known, etag(r))
-			}
-			return r.Status != enroll.Queued
-		})
-	} else {
-		r, err = a.watch.Get(ctx, id)
-	}
-	if err != nil {
-		return err
-	}
-	c.Set(runKey, r.Run)
-	c.Set(ticketKey, r.Ticket)
-	describe(c, r)
-	if matches(known, etag(r)) {
-		c.Status(http.StatusNotModified)
-		c.Writer.WriteHeaderNow()
-		return nil
-	}
-	c.JSON(http.StatusOK, a.showRegistration(r))
-	return nil
-}
-
-// getCalendar answers GET /v1/registrations/{id}/calendar.ics.
-func (a *api) getCalendar(c *gin.Context) error {
-	id, err := idParameter(c, "id", "registration")
-	if err != nil {
-		return err
-	}
-	ctx, cancel := reading(c)
-	defer cancel()
-	r, err := a.watch.Get(ctx, id)
-	if err != nil {
-		return err
-	}
-	c.Set(runKey, r.Run)
-	c.Set(ticketKey, r.Ticket)
-	if r.Status != enroll.Confirmed {
-		return enroll.Errorf(enroll.NotFound, "there is no calendar entry, since the registration is not confirmed")
-	}
-	run, err := a.catalogue.Run(ctx, r.Run)
-	if err != nil {
-		return err
-	}
-	entry := calendar.Entry(calendar.Publish, enroll.Enrolment{Registration: r, For: run.Run}, a.options.Organiser, run.Now)
-	c.Header("Cache-Control", "private, no-cache")
-	c.Header("Content-Disposition", `attachment; filename="`+run.Slug+`.ics"`)
-	c.Data(http.StatusOK, calendar.Publish.ContentType(), entry)
-	return nil
-}
-
-// idParameter returns the UUID that the path names. What is none cannot be the
-// noun's.
-func idParameter(c *gin.Context, name, noun string) (uuid.UUID, error) {
-	id, err := uuid.Parse(c.Param(name))
-	if err != nil || len(c.Param(name)) != 36 { // the library reads other forms, too
-		return uuid.Nil, enroll.Errorf(enroll.NotFound, "there is no such %s", noun)
-	}
-	return id, nil
-}
-
-func (a *api) waitParameter(c *gin.Context) (time.Duration, error) {
-	text, given := c.GetQuery("wait")
-	if !given {
-		return 0, nil
-	}
-	most := int(a.options.MaxWait / time.Second)
-	seconds, err := strconv.ParseUint(text, 10, 31) // takes no sign
-	if err != nil || int(seconds) > most {
-		return 0, enroll.FaultIn("wait", enroll.Invalid, "range", fmt.Sprintf("must be a whole number of seconds from 0 to %d", most))
-	}
-	return time.Duration(seconds) * time.Second, nil
-}
-
-// describe sets the headers that belong to a registration.
-func describe(c *gin.Context, r enroll.Registration) {
-	c.Header("ETag", etag(r))
-	c.Header("Cache-Control", "private, no-cache")
-	if !r.Status.Final() {
-		c.Header("Retry-After", strconv.Itoa(retryAfter(r)))
-	}
-}
-
-// retryAfter returns after how many seconds it is worth asking again: longer
-// when the line is longer, at a pace that a line keeps easily.
-func retryAfter(r enroll.Registration) int {
-	const perSecond = 1000
-	return int(min(1+r.Position()/perSecond, 30))
-}
-
-// etag covers what a person must be told, and not the position: moving up wakes
-// nobody. It is weak because of that (RFC 9110, 8.8.1).
-func etag(r enroll.Registration) string {
-	h := fnv.New64a()
-	_, _ = fmt.Fprintf(h, "%s %s %s %d", r.ID, r.Status, r.Reason, r.DecidedAt.UnixMicro())
-	return fmt.Sprintf(`W/"%016x"`, h.Sum64())
-}
-
-// matches tells whether an If-None-Match header names the tag, by weak
-// comparison (RFC 9110, 13.1.2).
-func matches(header, tag string) bool {
-	if strings.TrimSpace(header) == "*" {
-		return true
-	}
-	for each := range strings.SplitSeq(header, ",") {
-		if strings.TrimPrefix(strings.TrimSpace(each), "W/") == strings.TrimPrefix(tag, "W/") {
-			return true
+	r := receipt.Registration
+	if receipt.Again { // it may have come far since
+		if r, err = a.watch.Get(c.Request.Context(), r.ID); err != nil {
+			return err
 		}
 	}
-	return false
+	c.Header("Location", a.registrationURL(r))
+	describe(c, r)
+	return a.showWithPlace(c, http.StatusAccepted, r)
 }

@@ -16,8 +16,8 @@ func TestRoutes(t *testing.T) {
 		"/v1/courses":                        "GET HEAD",
 		"/v1/courses/course":                 "GET HEAD",
 		"/v1/runs":                           "GET HEAD",
-		"/v1/runs/go-1":                      "GET HEAD",
-		"/v1/registrations/" + r.ID.String(): "GET HEAD",
+		"/v1/runs/go-1":                      "GET HEAD PATCH",
+		"/v1/registrations/" + r.ID.String(): "DELETE GET HEAD",
 	}
 
 	t.Run("that do not exist are 404", func(t *testing.T) {
@@ -34,7 +34,13 @@ func TestRoutes(t *testing.T) {
 		}
 	})
 	t.Run("refuse methods that they do not take, and say which they do", func(t *testing.T) {
-		all := map[string]string{"/v1/runs/go-1/registrations": "POST"}
+		all := map[string]string{
+			"/v1/runs/go-1/registrations":   "POST",
+			"/v1/runs/go-1/registrations/1": "DELETE PATCH",
+			"/v1/runs/go-1/close-waitlist":  "POST",
+			"/v1/runs/go-1/call-off":        "POST",
+			"/v1/runs/go-1/line":            "GET HEAD",
+		}
 		for path, allow := range reads {
 			all[path] = allow
 		}

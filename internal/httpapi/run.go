@@ -24,7 +24,15 @@ type runJSON struct {
 	SeatsTaken   int           `json:"seats_taken"`
 	SeatsLeft    *int          `json:"seats_left"`
 	OverCapacity bool          `json:"over_capacity"`
+	Waitlist     waitlistJSON  `json:"waitlist"`
 	Line         lineJSON      `json:"line"`
+}
+
+type waitlistJSON struct {
+	Capacity     *int       `json:"capacity"`
+	Length       int        `json:"length"`
+	Ended        bool       `json:"ended"`
+	PromoteUntil *time.Time `json:"promote_until"`
 }
 
 type lineJSON struct {
@@ -38,7 +46,8 @@ func showRun(r enroll.RunState) runJSON {
 		StartsAt: instant(r.StartsAt), EndsAt: instant(r.EndsAt),
 		OpensAt: instant(r.OpensAt), ClosesAt: instant(r.ClosesAt), Registration: r.Window(),
 		Capacity: r.Capacity, SeatsTaken: r.AttendancesCount, SeatsLeft: r.SeatsLeft(), OverCapacity: r.OverCapacity(),
-		Line: lineJSON{Waiting: r.Waiting(), SettledTicket: r.SettledTicket},
+		Waitlist: waitlistJSON{r.WaitlistCapacity, r.WaitingCount, r.WaitlistEnded, instant(r.PromoteUntil)},
+		Line:     lineJSON{Waiting: r.Waiting(), SettledTicket: r.SettledTicket},
 	}
 }
 

@@ -44,6 +44,7 @@ type place struct {
 	noOrganisers  bool              // no token is configured
 	// catalogue stands before the real one, nil = nothing does.
 	catalogue func(httpapi.Catalogue) httpapi.Catalogue
+	intake    func(httpapi.Intake) httpapi.Intake // likewise
 }
 
 // service is one API process, put together as cmd/api does it, except that it
@@ -77,6 +78,9 @@ func start(t testing.TB, p place) *service {
 	}
 	if p.catalogue == nil {
 		p.catalogue = func(c httpapi.Catalogue) httpapi.Catalogue { return c }
+	}
+	if p.intake == nil {
+		p.intake = func(in httpapi.Intake) httpapi.Intake { return in }
 	}
 	if p.maxWait == 0 {
 		p.maxWait = 25 * time.Second
@@ -112,7 +116,7 @@ func start(t testing.TB, p place) *service {
 	}
 	server := httptest.NewUnstartedServer(nil)
 	url := "http://" + server.Listener.Addr().String()
-	api, err := httpapi.New(p.catalogue(store), in, s.watch, store, httpapi.Options{
+	api, err := httpapi.New(p.catalogue(store), p.intake(in), s.watch, store, store, httpapi.Options{
 		PublicURL: url, Organiser: calendar.Organiser{Name: "Lastseat", Address: "seats@example.org"}, OrganiserToken: token, MaxBodyBytes: maxBodyBytes, MaxWait: p.maxWait,
 	}, log, s.registry)
 	if err != nil {
@@ -200,7 +204,7 @@ func (s *service) settle() {
 				s.t.Fatal(err)
 			}
 			p := progress[b.RunID]
-			s.watch.Settled(b.RunID, p.First, p.Last)
+			s.watch.Settled(b.RunID, p.ChangedFrom, p.Last)
 			more = p.More
 		}
 	}

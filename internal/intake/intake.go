@@ -129,6 +129,7 @@ func foldSame(all []*waiting) []*waiting {
 			k := key{w.Run, w.IdempotencyKey}
 			if f := first[k]; f != nil {
 				f.same = append(f.same, w)
+				f.ByOrganiser = f.ByOrganiser || w.ByOrganiser // who may do more
 				continue
 			}
 			first[k] = w

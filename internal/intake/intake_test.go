@@ -290,7 +290,7 @@ func TestAcceptOverABrokenConnection(t *testing.T) {
 		url := pgtest.URL(t)
 		enrolltest.OpenRun(t, pgtest.Open(t, url), "a", nil)
 		proxy := pgtest.NewProxy(t, url)
-		in, _, _ := start(t, proxy.URL(), func(o *intake.Options) { o.Committers, o.CommitTimeout = 1, 3*time.Second })
+		in, _, _ := start(t, proxy.URL(), func(o *intake.Options) { o.Committers, o.CommitTimeout = 1, 8*time.Second }) // a try has half of it, also on a busy machine
 		// One is on its way, so that the next two travel together; and a second
 		// lock catches them.
 		const lock = `SELECT FROM lines FOR UPDATE`

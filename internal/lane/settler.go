@@ -126,7 +126,9 @@ func (s *Settler) settle(turns []*turn) {
 		default:
 			if p.First <= p.Last {
 				s.metrics.settled.WithLabelValues(t.by).Add(float64(p.Last - p.First + 1))
-				s.announce(pubsub.Settled{RunID: t.run, First: p.First, Last: p.Last})
+			}
+			if p.ChangedFrom <= p.Last { // whoever waits from there on is looked after
+				s.announce(pubsub.Settled{RunID: t.run, First: p.ChangedFrom, Last: p.Last})
 			}
 			t.done <- settled{Progress: p}
 		}

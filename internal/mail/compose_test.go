@@ -61,7 +61,10 @@ func TestCompose_sets_the_headers(t *testing.T) {
 
 // calendars are the methods of the calendar entries of those kinds that carry
 // one.
-var calendars = map[enroll.MailKind]string{enroll.MailConfirmed: "PUBLISH", enroll.MailReminder: "PUBLISH"}
+var calendars = map[enroll.MailKind]string{
+	enroll.MailConfirmed: "PUBLISH", enroll.MailPromoted: "PUBLISH", enroll.MailReminder: "PUBLISH",
+	enroll.MailCancelled: "CANCEL", enroll.MailCalledOff: "CANCEL",
+}
 
 func TestCompose_attaches_the_calendar_entry_to_what_tells_of_a_seat(t *testing.T) {
 	t.Parallel()
@@ -206,8 +209,8 @@ func TestCompose_goes_on_after_the_greeting(t *testing.T) {
 func TestCompose_says_when_links_are_left_out(t *testing.T) {
 	t.Parallel()
 	for language, words := range map[enroll.Language][2]string{
-		enroll.English: {"These are all that were made with", "These are the newest 4 of those that were made with"},
-		enroll.German:  {"Dies sind alle Anmeldungen, die", "Dies sind die neuesten 4 Anmeldungen, die"},
+		enroll.English: {"These are all that were made with", "These are the newest 8 of those that were made with"},
+		enroll.German:  {"Dies sind alle Anmeldungen, die", "Dies sind die neuesten 8 Anmeldungen, die"},
 	} {
 		m := mailOf(t, enroll.MailLinks, language)
 		for i, want := range words {

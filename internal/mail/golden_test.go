@@ -35,19 +35,43 @@ func (r received) readable(t testing.TB) string {
 func TestCompose_writes_the_golden_mails(t *testing.T) {
 	t.Parallel()
 	eachMail(t, func(t *testing.T, m enroll.Mail) {
-		path := fmt.Sprintf("testdata/%s.%s.golden", m.Kind, m.Language)
-		got := receive(t, m).readable(t)
-		if *update {
-			if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
-				t.Fatal(err)
-			}
+		requireGolden(t, string(m.Kind), m)
+	})
+	// What a kind says depends on the registration, too.
+	for name, v := range map[string]struct {
+		kind   enroll.MailKind
+		change func(e *enroll.Enrolment)
+	}{
+		"already_registered_waits": {enroll.MailAlreadyRegistered, func(e *enroll.Enrolment) { e.Status, e.WaitlistPosition = enroll.Waitlisted, 3 }},
+		"called_off_refused":       {enroll.MailCalledOff, func(e *enroll.Enrolment) { e.Status = enroll.Rejected }},
+		"cancelled_removed":        {enroll.MailCancelled, func(e *enroll.Enrolment) { e.Reason = enroll.Removed }},
+	} {
+		for _, language := range enroll.Languages {
+			t.Run(name+" "+string(language), func(t *testing.T) {
+				t.Parallel()
+				m := mailOf(t, v.kind, language)
+				v.change(&m.About[0])
+				requireGolden(t, name, m)
+			})
 		}
-		want, err := os.ReadFile(path)
-		if err != nil {
+	}
+}
+
+// requireGolden compares a mail with the golden file of the name.
+func requireGolden(t *testing.T, name string, m enroll.Mail) {
+	t.Helper()
+	path := fmt.Sprintf("testdata/%s.%s.golden", name, m.Language)
+	got := receive(t, m).readable(t)
+	if *update {
+		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		if got != string(want) {
-			t.Errorf("%s differs (-update writes it anew): got\n%s", path, got)
-		}
-	})
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got != string(want) {
+		t.Errorf("%s differs (-update writes it anew): got\n%s", path, got)
+	}
 }

@@ -11,7 +11,9 @@ type wording struct {
 	greeting, closing, open                  string
 	course, when, where, name, state, ticket string // labels
 
-	queued, confirmed, full, alreadyRegistered, rejected string // states
+	place string // a label, too: on the waiting list
+
+	queued, confirmed, waitlisted, full, alreadyRegistered, rejected, cancelled, calledOff, notPromoted string // states
 
 	weekdays [7]string  // from Sunday
 	months   [12]string // from January
@@ -24,9 +26,14 @@ var words = map[enroll.Language]wording{
 		greeting: "Hello", closing: "Kind regards", open: "View your registration",
 		course: "Course", when: "When", where: "Where", name: "Name", state: "Status", ticket: "Ticket number",
 		queued:            "waiting for a decision",
+		place:             "Place on the waiting list",
 		confirmed:         "confirmed",
+		waitlisted:        "on the waiting list",
+		cancelled:         "cancelled",
+		calledOff:         "called off",
+		notPromoted:       "no seat, since the waiting list has ended",
 		full:              "no seat left",
-		alreadyRegistered: "not counted, since this e-mail address already has a seat",
+		alreadyRegistered: "not counted, since this e-mail address was registered already",
 		rejected:          "no seat",
 		weekdays:          weekdays(),
 		months:            months(),
@@ -36,9 +43,14 @@ var words = map[enroll.Language]wording{
 		greeting: "Guten Tag", closing: "Mit freundlichen Grüßen", open: "Anmeldung ansehen",
 		course: "Kurs", when: "Wann", where: "Wo", name: "Name", state: "Stand", ticket: "Ticketnummer",
 		queued:            "wartet auf eine Entscheidung",
+		place:             "Platz auf der Warteliste",
 		confirmed:         "bestätigt",
+		waitlisted:        "auf der Warteliste",
+		cancelled:         "storniert",
+		calledOff:         "fällt aus",
+		notPromoted:       "kein Platz, da die Warteliste beendet ist",
 		full:              "kein Platz mehr frei",
-		alreadyRegistered: "nicht berücksichtigt, da diese E-Mail-Adresse bereits einen Platz hat",
+		alreadyRegistered: "nicht berücksichtigt, da diese E-Mail-Adresse bereits angemeldet war",
 		rejected:          "kein Platz",
 		weekdays:          [7]string{"Sonntag", "Montag", "Dienstag", "Mittwoch", "Donnerstag", "Freitag", "Samstag"},
 		months: [12]string{"Januar", "Februar", "März", "April", "Mai", "Juni",
@@ -50,19 +62,28 @@ var words = map[enroll.Language]wording{
 
 // status says how a registration stands.
 func (w wording) status(r enroll.Registration) string {
+	switch {
+	case r.Reason == enroll.RunCalledOff:
+		return w.calledOff
+	case r.Reason == enroll.Full:
+		return w.full
+	case r.Reason == enroll.AlreadyRegistered:
+		return w.alreadyRegistered
+	}
 	switch r.Status {
 	case enroll.Queued:
 		return w.queued
 	case enroll.Confirmed:
 		return w.confirmed
+	case enroll.Waitlisted:
+		return w.waitlisted
 	case enroll.Rejected:
-		switch r.Reason {
-		case enroll.Full:
-			return w.full
-		case enroll.AlreadyRegistered:
-			return w.alreadyRegistered
-		}
 		return w.rejected
+	case enroll.Cancelled:
+		return w.cancelled
+	case enroll.NotPromoted:
+		return w.notPromoted
+	case enroll.Done: // of no registration
 	}
 	return string(r.Status)
 }

@@ -36,12 +36,20 @@ type fact struct {
 type about struct {
 	Title  string // of the course
 	Newest int    // how many registrations are listed if that is not all of them, else 0
+
+	Waits   bool // on the waiting list
+	Removed bool // by the organiser
+	Refused bool // never had a seat or a place
 }
 
 // letter writes the letter of a mail.
 func (c *Composer) letter(k kind, m enroll.Mail) (letter, error) {
 	w := words[m.Language]
-	a := about{Title: oneLine(m.About[0].For.Title)}
+	first := m.About[0]
+	a := about{
+		Title: oneLine(first.For.Title),
+		Waits: first.Status == enroll.Waitlisted, Removed: first.Reason == enroll.Removed, Refused: first.Status == enroll.Rejected,
+	}
 	if m.More {
 		a.Newest = len(m.About)
 	}
@@ -108,7 +116,10 @@ func (w wording) facts(m enroll.Mail, e enroll.Enrolment) []fact {
 		}
 		facts = append(facts, fact{w.state, w.status(e.Registration), false})
 	}
-	if m.Kind != enroll.MailConfirmed && m.Kind != enroll.MailReminder {
+	if e.WaitlistPosition > 0 {
+		facts = append(facts, fact{w.place, strconv.Itoa(e.WaitlistPosition), false})
+	}
+	if m.Kind != enroll.MailConfirmed && m.Kind != enroll.MailPromoted && m.Kind != enroll.MailReminder {
 		facts = append(facts, fact{w.ticket, strconv.FormatInt(e.Ticket, 10), false})
 	}
 	return facts

@@ -76,8 +76,8 @@ func (c *Composer) Compose(m enroll.Mail) (*gomail.Msg, error) {
 
 	msg.SetBodyString(gomail.TypeTextPlain, plain)
 	msg.AddAlternativeString(gomail.TypeTextHTML, html)
-	if kind.calendar != "" {
-		e := m.About[0]
+	// A calendar never had an entry for who was refused.
+	if e := m.About[0]; kind.calendar != "" && e.Status != enroll.Rejected {
 		entry := calendar.Entry(kind.calendar, e, calendar.Organiser(c.from), m.Now)
 		err = msg.AttachReader(e.For.Slug+".ics", bytes.NewReader(entry),
 			gomail.WithFileContentType(gomail.ContentType(kind.calendar.ContentType())))

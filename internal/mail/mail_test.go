@@ -56,6 +56,14 @@ func mailOf(t testing.TB, kind enroll.MailKind, language enroll.Language) enroll
 	switch kind {
 	case enroll.MailFull:
 		m.About[0].Status, m.About[0].Reason = enroll.Rejected, enroll.Full
+	case enroll.MailWaitlisted:
+		m.About[0].Status, m.About[0].WaitlistPosition = enroll.Waitlisted, 3
+	case enroll.MailNotPromoted:
+		m.About[0].Status = enroll.NotPromoted
+	case enroll.MailCancelled:
+		m.About[0].Status = enroll.Cancelled
+	case enroll.MailCalledOff:
+		m.About[0].Status, m.About[0].Reason = enroll.Cancelled, enroll.RunCalledOff
 	case enroll.MailLinks:
 		first := m.About[0]
 		for i, r := range []struct {
@@ -66,12 +74,17 @@ func mailOf(t testing.TB, kind enroll.MailKind, language enroll.Language) enroll
 			{enroll.Queued, "", "SQL evenings"},
 			{enroll.Rejected, enroll.Full, "A very small course"},
 			{enroll.Rejected, enroll.AlreadyRegistered, "Go for people who ship"},
+			{enroll.Waitlisted, "", "Tests that hold"},
+			{enroll.Cancelled, "", "Profiling"},
+			{enroll.Cancelled, enroll.RunCalledOff, "Assembly"},
+			{enroll.NotPromoted, "", "Compilers"},
 		} {
 			e := first
 			e.ID, e.Ticket, e.Status, e.Reason, e.For.Title = uuid.UUID{15: byte(i + 1)}, int64(i+20), r.status, r.reason, r.title
 			m.About = append(m.About, e)
 		}
 		m.About[1].For.Place = ""
+		m.About[4].WaitlistPosition = 2
 		m.About[2].For.EndsAt = m.About[2].For.EndsAt.Add(24 * time.Hour)
 	default:
 	}

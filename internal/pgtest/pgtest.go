@@ -101,14 +101,16 @@ func inDatabase(raw, name string) string {
 }
 
 // URL returns the URL of a new, migrated, empty database that is dropped when
-// the test ends.
+// the test ends, after its counters were compared with its rows.
 func URL(t testing.TB) string {
 	t.Helper()
 	from, err := template()
 	if err != nil {
 		t.Fatal(err)
 	}
-	return create(t, "TEMPLATE "+from)
+	url := create(t, "TEMPLATE "+from)
+	t.Cleanup(func() { requireCounters(t, url) })
+	return url
 }
 
 // EmptyURL returns the URL of a new database without a schema.

@@ -19,11 +19,10 @@ const againAfter = 10 * time.Minute
 // for their links. It is none that names lanes.
 const linksLockClass = 0x6c696e6b
 
-// tell writes what settling decided to tell the people themselves, whatever they
-// have been told.
+// tell writes what settling decided to tell.
 const tell = `
-INSERT INTO mails (kind, run_id, ticket)
-SELECT * FROM unnest($1::text[], $2::integer[], $3::bigint[])`
+INSERT INTO mails (run_id, ticket, kind)
+SELECT * FROM unnest($1::integer[], $2::bigint[], $3::text[])`
 
 // tellFull writes a mail for the registrations with the tickets $1, $2 that found
 // no seat: one for each address, and none if the address was told so of the same
@@ -33,8 +32,8 @@ SELECT * FROM unnest($1::text[], $2::integer[], $3::bigint[])`
 // going through the whole run in search of the address; what it costs depends on
 // how often the address has asked.
 const tellFull = `
-INSERT INTO mails (kind, run_id, ticket)
-SELECT $4, one.run_id, one.ticket
+INSERT INTO mails (run_id, ticket, kind)
+SELECT one.run_id, one.ticket, $4
 FROM (
     SELECT DISTINCT ON (refused.run_id, q.email_key) refused.run_id, refused.ticket, q.email_key
     FROM unnest($1::integer[], $2::bigint[]) AS refused (run_id, ticket)
@@ -53,19 +52,15 @@ LEFT JOIN LATERAL (
 ) before ON true
 WHERE before.told IS NULL`
 
-// tellHolders writes a mail for the registrations that hold the seats which
-// somebody asked for again, with the tickets $1, $2: to the holder's address,
-// and not if it got such a mail a short while ago. It runs under the runs'
-// locks, so that two settlers do not both find that it did not.
-const tellHolders = `
-INSERT INTO mails (kind, run_id, ticket, sequence)
-SELECT DISTINCT $4, a.run_id, a.ticket, coalesce(last.sequence + 1, 0)
+// tellAgain writes a mail for the registrations whose address asked again, and
+// not if it got such a mail a short while ago. It runs under the runs' locks, so
+// that two settlers do not both find that it did not.
+const tellAgain = `
+INSERT INTO mails (run_id, ticket, kind, sequence)
+SELECT DISTINCT again.run_id, again.ticket, $4, coalesce(last.sequence + 1, 0)
 FROM unnest($1::integer[], $2::bigint[]) AS again (run_id, ticket)
-CROSS JOIN LATERAL (SELECT email_key FROM requests q WHERE q.run_id = again.run_id AND q.ticket = again.ticket LIMIT 1) q
-CROSS JOIN LATERAL (SELECT id FROM users u WHERE u.email_key = q.email_key LIMIT 1) u
-CROSS JOIN LATERAL (SELECT run_id, ticket FROM attendances a WHERE a.run_id = again.run_id AND a.user_id = u.id LIMIT 1) a
 LEFT JOIN LATERAL (
-    SELECT sequence, due_at, state FROM mails m WHERE m.run_id = a.run_id AND m.ticket = a.ticket AND m.kind = $4
+    SELECT sequence, due_at, state FROM mails m WHERE m.run_id = again.run_id AND m.ticket = again.ticket AND m.kind = $4
     ORDER BY sequence DESC LIMIT 1
 ) last ON true
 WHERE last.due_at IS NULL OR last.state <> 'pending' AND last.due_at <= clock_timestamp() - $3::interval
@@ -84,14 +79,16 @@ func (s *Store) Remind(ctx context.Context, before time.Duration, most int) (int
 		SELECT $3, a.run_id, a.ticket, r.revision
 		FROM runs r
 		JOIN attendances a ON a.run_id = r.id
-		CROSS JOIN LATERAL (SELECT decided_at FROM requests q WHERE q.run_id = a.run_id AND q.ticket = a.ticket LIMIT 1) q
+		CROSS JOIN LATERAL (
+			SELECT greatest(decided_at, changed_at) AS seated_at FROM requests q WHERE q.run_id = a.run_id AND q.ticket = a.ticket LIMIT 1
+		) q
 		LEFT JOIN LATERAL (
 			SELECT true AS there FROM mails m
 			WHERE m.run_id = a.run_id AND m.ticket = a.ticket AND m.kind = $3 AND (m.sequence = r.revision OR m.state = 'pending')
 			LIMIT 1
 		) m ON true
 		WHERE r.starts_at > now() AND r.starts_at <= now() + $1::interval
-		  AND q.decided_at < r.starts_at - $1::interval AND m.there IS NULL
+		  AND q.seated_at < r.starts_at - $1::interval AND m.there IS NULL
 		LIMIT $2
 		ON CONFLICT DO NOTHING`, before, most, enroll.MailReminder)
 	if err != nil {

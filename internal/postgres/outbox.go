@@ -94,6 +94,8 @@ const linksMost = 100
 const readMail = `
 SELECT m.kind, m.due_at, clock_timestamp(), coalesce(q.language, r.language), q.name, q.email, q.email_key,
        q.id, q.run_id, r.slug, q.ticket, q.status, coalesce(q.reason, ''), q.accepted_at, q.decided_at, r.settled_ticket,
+       CASE WHEN q.status = 'waitlisted'
+            THEN (SELECT count(*) FROM waiting w WHERE w.run_id = q.run_id AND w.ticket <= q.ticket) ELSE 0 END,
        c.slug, c.title, r.place, r.time_zone, r.language, c.organiser, c.reply_to, r.revision, r.starts_at, r.ends_at
 FROM mails m
 CROSS JOIN LATERAL (
@@ -155,7 +157,7 @@ func scanEnrolment(rows pgx.Rows, m *enroll.Mail) error {
 		decided *time.Time
 	)
 	err := rows.Scan(&m.Kind, &m.DueAt, &m.Now, &lang, &e.Name, &to.Typed, &to.Key,
-		&e.ID, &e.RunID, &e.Run, &e.Ticket, &e.Status, &e.Reason, &e.AcceptedAt, &decided, &e.SettledTicket,
+		&e.ID, &e.RunID, &e.Run, &e.Ticket, &e.Status, &e.Reason, &e.AcceptedAt, &decided, &e.SettledTicket, &e.WaitlistPosition,
 		&e.For.Course, &e.For.Title, &e.For.Place, &e.For.TimeZone, &e.For.Language, &e.For.Organiser, &e.For.ReplyTo,
 		&e.For.Revision, &e.For.StartsAt, &e.For.EndsAt)
 	if err != nil {

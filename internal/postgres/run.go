@@ -3,6 +3,7 @@ package postgres
 import (
 	"cmp"
 	"context"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -11,14 +12,19 @@ import (
 
 const selectRuns = `
 SELECT r.id, r.slug, c.slug, c.title, r.place, r.time_zone, r.starts_at, r.ends_at, r.capacity,
-       r.opens_at, r.closes_at, r.language, c.organiser, c.reply_to, r.revision,
+       r.waitlist_capacity, r.promote_until, r.waiting_count, r.waitlist_ended, r.called_off, r.opens_at, r.closes_at, r.language, c.organiser, c.reply_to, r.revision,
        r.attendances_count, l.last_ticket, r.settled_ticket, now()
 FROM runs r JOIN courses c ON c.id = r.course_id JOIN lines l ON l.run_id = r.id `
 
 func scanRun(row pgx.CollectableRow) (r enroll.RunState, err error) {
+	var until *time.Time
 	err = row.Scan(&r.ID, &r.Slug, &r.Course, &r.Title, &r.Place, &r.TimeZone, &r.StartsAt, &r.EndsAt, &r.Capacity,
+		&r.WaitlistCapacity, &until, &r.WaitingCount, &r.WaitlistEnded, &r.CalledOff,
 		&r.OpensAt, &r.ClosesAt, &r.Language, &r.Organiser, &r.ReplyTo, &r.Revision,
 		&r.AttendancesCount, &r.LastTicket, &r.SettledTicket, &r.Now)
+	if until != nil {
+		r.PromoteUntil = *until
+	}
 	return r, err
 }
 
@@ -26,7 +32,7 @@ func scanRun(row pgx.CollectableRow) (r enroll.RunState, err error) {
 // course is empty, and only those whose registration is open now, if open.
 func (s *Store) Runs(ctx context.Context, course string, open bool) ([]enroll.RunState, error) {
 	return collect(ctx, s, "reading runs", scanRun, selectRuns+`
-		WHERE ends_at > now() AND ($1 = '' OR c.slug = $1) AND (NOT $2 OR opens_at <= now() AND now() < closes_at)
+		WHERE ends_at > now() AND ($1 = '' OR c.slug = $1) AND (NOT $2 OR opens_at <= now() AND now() < closes_at AND NOT called_off)
 		ORDER BY r.starts_at, r.slug`, course, open)
 }
 
@@ -47,12 +53,14 @@ func (s *Store) Run(ctx context.Context, slug string) (enroll.RunState, error) {
 func (s *Store) CreateRun(ctx context.Context, r enroll.Run) (enroll.RunID, error) {
 	rows, err := collect(ctx, s, "creating run "+r.Slug, pgx.RowTo[enroll.RunID], `
 		WITH created AS (
-			INSERT INTO runs (course_id, slug, place, time_zone, starts_at, ends_at, capacity, opens_at, closes_at, language)
-			SELECT id, $2, $3, $4, $5, $6, $7, $8, $9, $10 FROM courses WHERE slug = $1
+			INSERT INTO runs (course_id, slug, place, time_zone, starts_at, ends_at, capacity, opens_at, closes_at, language,
+			                  waitlist_capacity, promote_until)
+			SELECT id, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12 FROM courses WHERE slug = $1
 			RETURNING id
 		)
 		INSERT INTO lines (run_id) SELECT id FROM created RETURNING run_id`,
-		r.Course, r.Slug, r.Place, r.TimeZone, r.StartsAt, r.EndsAt, r.Capacity, r.OpensAt, r.ClosesAt, cmp.Or(r.Language, enroll.English))
+		r.Course, r.Slug, r.Place, r.TimeZone, r.StartsAt, r.EndsAt, r.Capacity, r.OpensAt, r.ClosesAt, cmp.Or(r.Language, enroll.English),
+		r.WaitlistCapacity, unlessZero(r.PromoteUntil))
 	if err == nil && len(rows) == 0 {
 		err = notFound("course")
 	}
@@ -60,4 +68,13 @@ func (s *Store) CreateRun(ctx context.Context, r enroll.Run) (enroll.RunID, erro
 		return 0, err
 	}
 	return rows[0], nil
+}
+
+// ListsToEnd returns the slugs of the runs whose waiting list has to end because
+// its time has come, or because somebody waits for a run that is over.
+func (s *Store) ListsToEnd(ctx context.Context) ([]string, error) {
+	return collect(ctx, s, "looking for waiting lists that end", pgx.RowTo[string], `
+		(SELECT slug FROM runs WHERE NOT waitlist_ended AND promote_until <= now() ORDER BY promote_until LIMIT 100)
+		UNION
+		(SELECT slug FROM runs WHERE NOT waitlist_ended AND waiting_count > 0 AND ends_at <= now() ORDER BY ends_at LIMIT 100)`)
 }

@@ -13,81 +13,64 @@ import (
 // somebody else holds are skipped, or two settlers with several runs each would
 // hold up all of each other's. NO KEY: foreign keys must not wait for it.
 const lockRuns = `
-SELECT id, capacity, attendances_count, settled_ticket
+SELECT id, capacity, waitlist_capacity, attendances_count, waiting_count, waitlist_ended, called_off, settled_ticket
 FROM runs
 WHERE id = ANY($1)
 ORDER BY id
 FOR NO KEY UPDATE SKIP LOCKED`
 
-// nextRequests reads what comes next in the lines, and of each whether its
-// address holds a seat and whether a refusal is told by mail: by request, or
-// after $3, when nobody watches the status any more. A statement of its own,
-// after lockRuns, so that its snapshot has everything the previous settler wrote.
-// Both laterals are bounded by a LIMIT, which keeps them on their indexes: the
-// cost depends on the number of requests and never on the size of the run or of a
-// table.
+// nextRequests reads what comes next in the lines, with what settling needs to
+// know of each: by which registration its address has a seat or a place, whether
+// a refusal is told by mail (by request, or after $3, when nobody watches the
+// status any more), and what it cancels. A statement of its own, after lockRuns,
+// so that its snapshot has everything the previous settler wrote. All lookups
+// are bounded by a LIMIT or a unique key, which keeps them on their indexes: the
+// cost depends on the number of requests and never on the size of the run or of
+// a table.
 const nextRequests = `
-SELECT q.run_id, q.ticket, q.email_key, h.holds IS NOT NULL, q.notify OR clock_timestamp() - q.accepted_at > $3::interval
+SELECT q.run_id, q.ticket, q.kind, coalesce(q.email_key, ''), coalesce(h.ticket, 0), q.waitlist_limit,
+       q.notify OR clock_timestamp() - q.accepted_at > $3::interval,
+       coalesce(q.target, 0),
+       CASE WHEN q.target IS NULL THEN '' ELSE coalesce((SELECT t.email_key FROM requests t WHERE t.run_id = q.run_id AND t.ticket = q.target), '') END,
+       CASE WHEN q.target IS NULL THEN '' ELSE coalesce((SELECT t.status FROM requests t WHERE t.run_id = q.run_id AND t.ticket = q.target), '') END,
+       q.late, q.by_organiser, q.change
 FROM runs r
 CROSS JOIN LATERAL (
-    SELECT q.run_id, q.ticket, q.email_key, q.notify, q.accepted_at FROM requests q
+    SELECT * FROM requests q
     WHERE q.run_id = r.id AND q.ticket > r.settled_ticket
     ORDER BY q.ticket LIMIT $2
 ) q
 LEFT JOIN LATERAL (
-    SELECT true AS holds FROM users u JOIN attendances a ON a.run_id = q.run_id AND a.user_id = u.id
-    WHERE u.email_key = q.email_key LIMIT 1
+    SELECT coalesce(
+        (SELECT a.ticket FROM attendances a WHERE a.run_id = q.run_id AND a.user_id = u.id),
+        (SELECT w.ticket FROM waiting w WHERE w.run_id = q.run_id AND w.user_id = u.id)
+    ) AS ticket
+    FROM users u WHERE u.email_key = q.email_key LIMIT 1
 ) h ON true
 WHERE r.id = ANY($1)
 ORDER BY q.run_id, q.ticket`
 
-// findOrCreateUsers is one statement sorted by key: anything else deadlocks
-// between two settlers that seat the same people.
-const findOrCreateUsers = `
-INSERT INTO users (email_key, email, name)
-SELECT DISTINCT ON (q.email_key) q.email_key, q.email, q.name
-FROM unnest($1::integer[], $2::bigint[]) AS won (run_id, ticket)
-CROSS JOIN LATERAL (SELECT * FROM requests q WHERE q.run_id = won.run_id AND q.ticket = won.ticket LIMIT 1) q
-ORDER BY q.email_key, q.run_id, q.ticket
-ON CONFLICT (email_key) DO NOTHING`
-
-// The last two statements count the rows they write and divide by zero when
-// there are not as many as belong. That can only happen if a lock did not do
-// what this file believes it does, and then the commit, which travels in the
-// same batch, must not happen.
-
-// seat is a statement of its own so that its snapshot has the users that
-// another transaction created while findOrCreateUsers waited for it.
-const seat = `
-WITH written AS (
-    INSERT INTO attendances (run_id, user_id, ticket)
-    SELECT won.run_id, u.id, won.ticket
-    FROM unnest($1::integer[], $2::bigint[]) AS won (run_id, ticket)
-    CROSS JOIN LATERAL (SELECT email_key FROM requests q WHERE q.run_id = won.run_id AND q.ticket = won.ticket LIMIT 1) q
-    CROSS JOIN LATERAL (SELECT id FROM users u WHERE u.email_key = q.email_key LIMIT 1) u
-    RETURNING 1
-)
-SELECT 1 / (count(*) = cardinality($1))::integer FROM written`
-
-// decide writes one run's outcomes, which are those of the tickets after $2 in
-// order, and moves its line on. One statement per run, because a range of one
-// run's tickets is the cheapest thing to find and to plan for. A clock that was
-// set back must not undo the order of the two instants.
-const decide = `
-WITH clock AS MATERIALIZED (
-    SELECT clock_timestamp() AS now
-), decided AS (
-    UPDATE requests q
-    SET status = ($3::text[])[q.ticket - $2], reason = nullif(($4::text[])[q.ticket - $2], ''),
-        decided_at = greatest((SELECT now FROM clock), q.accepted_at)
-    WHERE q.run_id = $1 AND q.ticket > $2 AND q.ticket <= $2 + cardinality($3::text[]) AND q.status = 'queued'
-    RETURNING 1
-), advanced AS (
-    UPDATE runs SET attendances_count = $5, settled_ticket = $2 + cardinality($3::text[])
-    WHERE id = $1 AND settled_ticket = $2
-    RETURNING 1
-)
-SELECT 1 / ((SELECT count(*) FROM decided) = cardinality($3::text[]) AND (SELECT count(*) FROM advanced) = 1)::integer`
+// firstPlaces reads the first people on the waiting lists of the runs among
+// whose next requests is anything but a registration, and the first who have
+// seats in a run that is called off next: those are who may be moved.
+const firstPlaces = `
+SELECT r.id, p.seated, p.ticket, q.email_key
+FROM runs r
+CROSS JOIN LATERAL (
+    SELECT FROM requests o
+    WHERE o.run_id = r.id AND o.kind <> 'register' AND o.ticket > r.settled_ticket AND o.ticket <= r.settled_ticket + $2
+    LIMIT 1
+) others
+CROSS JOIN LATERAL (
+    (SELECT false AS seated, w.ticket FROM waiting w WHERE w.run_id = r.id AND r.waiting_count > 0 ORDER BY w.ticket LIMIT $2)
+    UNION ALL
+    (SELECT true, a.ticket FROM attendances a WHERE a.run_id = r.id AND EXISTS (
+        SELECT FROM requests o WHERE o.run_id = r.id AND o.kind = 'call_off' AND o.ticket = r.settled_ticket + 1
+    ) ORDER BY a.ticket LIMIT $2)
+) p
+CROSS JOIN LATERAL (SELECT q.email_key FROM requests q WHERE q.run_id = r.id AND q.ticket = p.ticket LIMIT 1) q
+WHERE r.id = ANY($1)
+ORDER BY r.id, p.ticket`
 
 // Settle decides the next requests of the runs' lines, at most terms.Budget in
 // all, in one transaction of two round trips, and writes the mails that tell of
@@ -110,20 +93,42 @@ func (s *Store) Settle(ctx context.Context, runs []enroll.RunID, terms enroll.Te
 	perRun := max(terms.Budget/len(runs), 1)
 	batch := &pgx.Batch{}
 	batch.Queue("begin")
-	var locked []lockedRun
+	var locked []*lockedRun
+	byID := make(map[enroll.RunID]*lockedRun, len(runs))
 	batch.Queue(lockRuns, runs).Query(func(rows pgx.Rows) (err error) {
 		locked, err = pgx.CollectRows(rows, scanLockedRun)
+		for _, r := range locked {
+			byID[r.id] = r
+		}
 		return err
 	})
-	lines := make(map[enroll.RunID][]enroll.Request, len(runs))
 	batch.Queue(nextRequests, runs, perRun, terms.LateAfter).Query(func(rows pgx.Rows) error {
 		for rows.Next() {
-			var run enroll.RunID
-			var r enroll.Request
-			if err := rows.Scan(&run, &r.Ticket, &r.Key, &r.Holds, &r.Notify); err != nil {
+			run, r, err := scanRequest(rows)
+			if err != nil {
 				return err
 			}
-			lines[run] = append(lines[run], r)
+			if l := byID[run]; l != nil {
+				l.requests = append(l.requests, r)
+			}
+		}
+		return rows.Err()
+	})
+	batch.Queue(firstPlaces, runs, perRun).Query(func(rows pgx.Rows) error {
+		for rows.Next() {
+			var run enroll.RunID
+			var seated bool
+			var p enroll.Place
+			if err := rows.Scan(&run, &seated, &p.Ticket, &p.Key); err != nil {
+				return err
+			}
+			switch l := byID[run]; {
+			case l == nil:
+			case seated:
+				l.seated = append(l.seated, p)
+			default:
+				l.listed = append(l.listed, p)
+			}
 		}
 		return rows.Err()
 	})
@@ -131,86 +136,76 @@ func (s *Store) Settle(ctx context.Context, runs []enroll.RunID, terms enroll.Te
 		return nil, translate(doing, err)
 	}
 
-	writes := &pgx.Batch{}
-	var won, full, again places
-	var told mails
+	w := writing{batch: &pgx.Batch{}}
 	progress := make(map[enroll.RunID]enroll.Progress, len(locked))
 	for _, run := range locked {
-		requests := lines[run.id]
-		for i, r := range requests {
+		for i, r := range run.requests {
 			if want := run.settled + 1 + int64(i); r.Ticket != want {
 				return nil, enroll.Errorf(enroll.Internal, "%s run %d: the line has a hole: ticket %d stands where %d belongs", doing, run.id, r.Ticket, want)
 			}
 		}
-		progress[run.id] = enroll.Progress{
-			First: run.settled + 1, Last: run.settled + int64(len(requests)), More: len(requests) == perRun,
-		}
-		if len(requests) == 0 {
+		if len(run.requests) == 0 {
+			progress[run.id] = enroll.Progress{First: run.settled + 1, Last: run.settled, ChangedFrom: run.settled + 1}
 			continue
 		}
-		seats, outcomes := enroll.Settle(run.seats, requests)
-		statuses, reasons := make([]enroll.Status, len(outcomes)), make([]enroll.Reason, len(outcomes))
-		for i, o := range outcomes {
-			statuses[i], reasons[i] = o.Status, o.Reason
-			if o.Status == enroll.Confirmed {
-				won.add(run.id, o.Ticket)
-			}
-			switch o.Mail {
-			case "":
-			case enroll.MailFull: // unless the address was told
-				full.add(run.id, o.Ticket)
-			case enroll.MailAlreadyRegistered: // to whoever holds the seat
-				again.add(run.id, o.Ticket)
-			default:
-				told.kinds = append(told.kinds, o.Mail)
-				told.add(run.id, o.Ticket)
-			}
+		settled := enroll.Settle(run.standing, run.listed, run.seated, run.requests)
+		if len(settled.Outcomes) == 0 && len(settled.Changed) == 0 {
+			return nil, enroll.Errorf(enroll.Internal, "%s run %d: ticket %d moves nobody, although %d seats and %d places are counted: `api doctor` says more",
+				doing, run.id, run.settled+1, run.standing.Taken, run.standing.Waiting)
 		}
-		writes.Queue(decide, run.id, run.settled, statuses, reasons, seats.Taken)
+		w.add(run, settled)
+		progress[run.id] = progressOf(run, settled, perRun)
 	}
-	if len(won.runs) > 0 {
-		writes.Queue(findOrCreateUsers, won.runs, won.tickets)
-		writes.Queue(seat, won.runs, won.tickets)
-	}
-	if len(told.kinds) > 0 {
-		writes.Queue(tell, told.kinds, told.runs, told.tickets)
-	}
-	if len(full.runs) > 0 {
-		writes.Queue(tellFull, full.runs, full.tickets, againAfter, enroll.MailFull)
-	}
-	if len(again.runs) > 0 { // after seat: it may have been given just now
-		writes.Queue(tellHolders, again.runs, again.tickets, againAfter, enroll.MailAlreadyRegistered)
-	}
-	writes.Queue("commit")
-	if err := conn.SendBatch(ctx, writes).Close(); err != nil {
+	w.finish()
+	if err := conn.SendBatch(ctx, w.batch).Close(); err != nil {
 		return nil, translate(doing, err)
 	}
 	return progress, nil
 }
 
-// places are places in lines, as two columns.
-type places struct {
-	runs    []enroll.RunID
-	tickets []int64
+// progressOf says how far the run has come. What was not settled of what was
+// read is settled next.
+func progressOf(run *lockedRun, s enroll.Settlement, perRun int) enroll.Progress {
+	p := enroll.Progress{
+		First: run.settled + 1, Last: run.settled + int64(len(s.Outcomes)),
+		More: len(run.requests) == perRun || len(s.Outcomes) < len(run.requests),
+	}
+	p.ChangedFrom = p.First
+	for _, r := range run.requests[:len(s.Outcomes)] {
+		if r.Kind == enroll.Cancel { // its target may be asked about, even if nothing became of it
+			p.ChangedFrom = min(p.ChangedFrom, r.Target.Ticket)
+		}
+	}
+	for _, o := range s.Changed {
+		p.ChangedFrom = min(p.ChangedFrom, o.Ticket)
+	}
+	return p
 }
 
-func (p *places) add(run enroll.RunID, ticket int64) {
-	p.runs, p.tickets = append(p.runs, run), append(p.tickets, ticket)
-}
-
-// mails are what is told to the people at these places.
-type mails struct {
-	places
-	kinds []enroll.MailKind
-}
-
+// lockedRun is a run whose row is locked, and what is next in its line.
 type lockedRun struct {
-	id      enroll.RunID
-	seats   enroll.Seats
-	settled int64
+	id             enroll.RunID
+	standing       enroll.Standing
+	settled        int64
+	requests       []enroll.Request
+	listed, seated []enroll.Place
 }
 
-func scanLockedRun(row pgx.CollectableRow) (r lockedRun, err error) {
-	err = row.Scan(&r.id, &r.seats.Capacity, &r.seats.Taken, &r.settled)
+func scanLockedRun(row pgx.CollectableRow) (*lockedRun, error) {
+	r := new(lockedRun)
+	s := &r.standing
+	err := row.Scan(&r.id, &s.Capacity, &s.WaitlistCapacity, &s.Taken, &s.Waiting, &s.WaitlistEnded, &s.CalledOff, &r.settled)
 	return r, err
+}
+
+func scanRequest(rows pgx.Rows) (run enroll.RunID, r enroll.Request, err error) {
+	var change []byte
+	if err := rows.Scan(&run, &r.Ticket, &r.Kind, &r.Key, &r.Holder, &r.WaitlistLimit, &r.Notify,
+		&r.Target.Ticket, &r.Target.Key, &r.TargetStatus, &r.Late, &r.ByOrganiser, &change); err != nil {
+		return 0, r, err
+	}
+	if change != nil {
+		r.Change, err = parseChange(change)
+	}
+	return run, r, err
 }

@@ -1,0 +1,139 @@
+package doctor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// Ledger is what the doctor looks at.
+type Ledger interface {
+	// Slugs returns the slugs of all runs.
+	Slugs(ctx context.Context) ([]string, error)
+	// CheckUp holds the run against the rules, in one snapshot.
+	CheckUp(ctx context.Context, run string) ([]Finding, error)
+	// Trouble returns what does not get on.
+	Trouble(ctx context.Context) (Trouble, error)
+	// Repair writes, under the locks of the run, what has one right answer.
+	Repair(ctx context.Context, run string) (Repaired, error)
+}
+
+// Repaired is what a repair wrote; nil = there was nothing to repair.
+type Repaired struct {
+	AttendancesCount *Correction
+	WaitingCount     *Correction
+	LastTicket       *Correction
+	LastAcceptedAt   bool
+}
+
+// Correction is what a number was, and what it is.
+type Correction struct{ From, To int64 }
+
+// Note is something that was done, or could not be.
+type Note struct {
+	Run  string `json:"run"`
+	Text string `json:"text"`
+}
+
+// Options say what the doctor does.
+type Options struct {
+	Run      string // only this one, and nothing of the installation; empty = all
+	Repair   bool
+	Progress func(checked, runs int) // may be nil
+}
+
+// Report is what the doctor found.
+type Report struct {
+	Runs     int       `json:"runs"`     // that were checked
+	Findings []Finding `json:"findings"` // by run; after repairing
+	Repairs  []Note    `json:"repairs"`  // what was done
+	Undone   []Note    `json:"undone"`   // what could not be checked or repaired
+}
+
+// Wrong returns how many things are wrong, and how many may become so.
+func (r Report) Wrong() (wrong, warnings int) {
+	for _, f := range r.Findings {
+		switch n := max(f.More, 1); f.Warning {
+		case true:
+			warnings += n
+		default:
+			wrong += n
+		}
+	}
+	return wrong, warnings
+}
+
+// perRun is how long the check of one run may take.
+const perRun = 5 * time.Minute
+
+// Visit checks one run, or all of them and the installation. The report holds
+// what was found before an error. The error has code NotFound if there is no
+// such run.
+func Visit(ctx context.Context, l Ledger, o Options) (Report, error) {
+	report := Report{Findings: []Finding{}, Repairs: []Note{}, Undone: []Note{}} // in JSON, no lists are empty lists
+	trouble, err := l.Trouble(ctx)
+	if err != nil {
+		return report, err
+	}
+	slugs := []string{o.Run}
+	if o.Run == "" {
+		if slugs, err = l.Slugs(ctx); err != nil {
+			return report, err
+		}
+	}
+	for i, slug := range slugs {
+		if o.Progress != nil {
+			o.Progress(i, len(slugs))
+		}
+		if err := report.visit(ctx, l, slug, o.Repair, trouble); err != nil {
+			return report, fmt.Errorf("checking run %s: %w", slug, err)
+		}
+	}
+	if o.Run == "" {
+		report.Findings = append(report.Findings, trouble.ofAll()...)
+	}
+	return report, nil
+}
+
+// visit checks one run, and after repairing it checks it again.
+func (r *Report) visit(ctx context.Context, l Ledger, slug string, repair bool, t Trouble) error {
+	bounded, cancel := context.WithTimeout(ctx, perRun)
+	defer cancel()
+	found, err := l.CheckUp(bounded, slug)
+	if err == nil && repair && slices.ContainsFunc(found, func(f Finding) bool { return f.Repairable }) {
+		done, failed := l.Repair(bounded, slug)
+		r.Repairs = append(r.Repairs, done.notes(slug)...)
+		if failed != nil { // somebody holds the run, say: that is no reason not to go on
+			r.Undone = append(r.Undone, Note{slug, "it could not be repaired: " + failed.Error()})
+		}
+		found, err = l.CheckUp(bounded, slug)
+	}
+	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
+		r.Undone = append(r.Undone, Note{slug, fmt.Sprintf("it could not be checked within %s", perRun)})
+		return nil
+	} else if err != nil {
+		return err
+	}
+	r.Runs++
+	blocked := slices.ContainsFunc(found, func(f Finding) bool { return f.blocks })
+	r.Findings = append(append(r.Findings, found...), t.ofRun(slug, blocked)...)
+	return nil
+}
+
+func (d Repaired) notes(run string) []Note {
+	var notes []Note
+	for _, c := range []struct {
+		what string
+		*Correction
+	}{{"attendances_count", d.AttendancesCount}, {"waiting_count", d.WaitingCount}, {"last_ticket", d.LastTicket}} {
+		if c.Correction != nil {
+			notes = append(notes, Note{run, fmt.Sprintf("%s was %d and is %d now", c.what, c.From, c.To)})
+		}
+	}
+	if d.LastAcceptedAt {
+		notes = append(notes, Note{run, "last_accepted_at is that of the last request now"})
+	}
+	return notes
+}

@@ -1,0 +1,198 @@
+package enroll_test
+
+import (
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/lastseat/lastseat/internal/enroll"
+)
+
+// witness believes nothing but what is told: it goes through the notices one by
+// one, and knows from them who has a seat and who waits.
+type witness struct {
+	line        []enroll.Request
+	seats, list []int64
+	decided     map[int64]bool // registrations that something was told about
+	lateCancels bool
+}
+
+func (w *witness) holds(key enroll.AddressKey) bool {
+	return slices.ContainsFunc(slices.Concat(w.seats, w.list), func(ticket int64) bool { return w.line[ticket-1].Key == key })
+}
+
+// hear checks one notice. Of the run only the limits and flags during the call
+// are used.
+func (w *witness) hear(t rapid.TB, n enroll.Notice, during enroll.Standing) {
+	t.Helper()
+	is := func(ticket int64) bool { return ticket == n.Ticket }
+	seated, listed := slices.Contains(w.seats, n.Ticket), slices.Contains(w.list, n.Ticket)
+	seatFree := during.Capacity == nil || len(w.seats) < *during.Capacity
+	placeFree := during.WaitlistCapacity == nil || len(w.list) < *during.WaitlistCapacity
+	key, news := w.line[n.Ticket-1].Key, !w.decided[n.Ticket]
+	switch n.Mail {
+	case enroll.MailConfirmed:
+		if !news || !seatFree || len(w.list) > 0 || w.holds(key) || during.CalledOff {
+			t.Fatalf("%d must not be confirmed: seats %v, list %v, %+v", n.Ticket, w.seats, w.list, during)
+		}
+		w.seats = append(w.seats, n.Ticket)
+	case enroll.MailWaitlisted:
+		limit := w.line[n.Ticket-1].WaitlistLimit
+		if !news || !placeFree || seatFree && len(w.list) == 0 || w.holds(key) || during.WaitlistEnded || during.CalledOff || limit != nil && len(w.list) >= *limit {
+			t.Fatalf("%d must not be waitlisted: seats %v, list %v, %+v", n.Ticket, w.seats, w.list, during)
+		}
+		w.list = append(w.list, n.Ticket)
+	case enroll.MailPromoted:
+		if !listed || n.Ticket != slices.Min(w.list) || !seatFree || during.WaitlistEnded || during.CalledOff {
+			t.Fatalf("%d must not be promoted: seats %v, list %v, %+v", n.Ticket, w.seats, w.list, during)
+		}
+		w.list, w.seats = slices.DeleteFunc(w.list, is), append(w.seats, n.Ticket)
+	case enroll.MailCancelled:
+		if !seated && !listed {
+			t.Fatalf("%d has nothing to give up", n.Ticket)
+		}
+	case enroll.MailNotPromoted:
+		if !listed || !during.WaitlistEnded || during.CalledOff {
+			t.Fatalf("%d must not be told that it is not promoted", n.Ticket)
+		}
+	case enroll.MailCalledOff:
+		if !during.CalledOff || !seated && !listed && !news {
+			t.Fatalf("%d must not be told that the run is called off", n.Ticket)
+		}
+	case enroll.MailAlreadyRegistered:
+		if !seated && !listed {
+			t.Fatalf("somebody asked again who has neither a seat nor a place by %d", n.Ticket)
+		}
+	case enroll.MailFull:
+		if r := w.line[n.Ticket-1]; !news || !r.Notify || during.CalledOff || seatFree && len(w.list) == 0 {
+			t.Fatalf("%d must not be told that the run is full: seats %v, list %v, %+v", n.Ticket, w.seats, w.list, during)
+		}
+	default:
+		t.Fatalf("no such notice: %+v", n)
+	}
+	switch n.Mail {
+	case enroll.MailCancelled, enroll.MailNotPromoted, enroll.MailCalledOff:
+		w.seats, w.list = slices.DeleteFunc(w.seats, is), slices.DeleteFunc(w.list, is)
+	default:
+	}
+	w.decided[n.Ticket] = true
+	if !slices.IsSorted(w.list) {
+		t.Fatalf("the list is not in ticket order: %v", w.list)
+	}
+}
+
+// legal says what may become of what in one call, and with which reasons.
+var legal = map[enroll.Kind]map[enroll.Status]map[enroll.Status][]enroll.Reason{
+	enroll.Register: {
+		enroll.Queued: {
+			enroll.Confirmed:  {""},
+			enroll.Waitlisted: {""},
+			enroll.Rejected:   {enroll.Full, enroll.AlreadyRegistered, enroll.WaitlistTooLong, enroll.RunCalledOff},
+			enroll.Cancelled:  {"", enroll.Removed},
+		},
+		enroll.Waitlisted: {
+			enroll.Confirmed:   {""},
+			enroll.Cancelled:   {"", enroll.Removed, enroll.RunCalledOff},
+			enroll.NotPromoted: {""},
+		},
+		enroll.Confirmed: {enroll.Cancelled: {"", enroll.Removed, enroll.RunCalledOff}},
+	},
+	enroll.Cancel:        {enroll.Queued: {enroll.Done: {"", enroll.NoEffect}}},
+	enroll.Resize:        {enroll.Queued: {enroll.Done: {""}}},
+	enroll.CloseWaitlist: {enroll.Queued: {enroll.Done: {"", enroll.NoEffect}}},
+	enroll.CallOff:       {enroll.Queued: {enroll.Done: {"", enroll.NoEffect}}},
+}
+
+// TestSettleKeepsThePromises states what must hold without saying how it is
+// done: nobody overtakes, no seat is given twice, nobody has two, nobody who
+// waits sees an empty seat, and everybody gets an answer.
+func TestSettleKeepsThePromises(t *testing.T) {
+	seen := &sightings{expected: []string{
+		"told confirmed", "told waitlisted", "told promoted", "told not_promoted", "told cancelled", "told called_off", "told full", "told already_registered",
+	}}
+	often(t, seen, func(t *rapid.T) {
+		c := drawCourse(t)
+		saw := make(map[string]bool)
+		defer seen.add(saw)
+		d, w := newDesk(c), witness{line: c.line, decided: make(map[int64]bool)}
+		for !d.done() {
+			if d.calls > 10*len(c.line) {
+				t.Fatalf("%d calls, and only %d of %d are decided", d.calls, d.settled, len(c.line))
+			}
+			before, requests, s := d.settle(t, rapid.IntRange(1, 9).Draw(t, "piece"))
+
+			during := s.Standing // the limits change before anything else in a call
+			moved := make([]int64, 0, len(s.Notices))
+			promotions := 0 // that nothing allowed
+			for _, r := range requests[:len(s.Outcomes)] {
+				if r.Kind == enroll.Cancel && !r.Late {
+					promotions--
+				}
+			}
+			for _, n := range s.Notices {
+				if n.Mail == enroll.MailPromoted {
+					promotions++
+				}
+				saw["told "+string(n.Mail)] = true
+				w.hear(t, n, during)
+				if n.Ticket < requests[0].Ticket && n.Mail != enroll.MailAlreadyRegistered && !slices.Contains(moved, n.Ticket) {
+					moved = append(moved, n.Ticket)
+				}
+			}
+			if promotions > 0 && requests[0].Kind != enroll.Resize {
+				t.Fatalf("%d are promoted without a seat that was given up in time: %v", promotions, s.Notices)
+			}
+			changed := make([]int64, len(s.Changed))
+			for i, o := range s.Changed {
+				changed[i] = o.Ticket
+			}
+			if !slices.Equal(changed, moved) {
+				t.Fatalf("changed %v, but told of %v", changed, moved)
+			}
+
+			for _, o := range slices.Concat(s.Outcomes, s.Changed) {
+				if !slices.Contains(legal[c.line[o.Ticket-1].Kind][o.Before][o.Status], o.Reason) {
+					t.Fatalf("no %s becomes %+v", c.line[o.Ticket-1].Kind, o)
+				}
+			}
+			if requests[0].Kind != enroll.Resize && (during.Capacity != before.Capacity || during.WaitlistCapacity != before.WaitlistCapacity) {
+				t.Fatalf("the limits were %+v, and are %+v after a %s", before, during, requests[0].Kind)
+			}
+			if before.WaitlistEnded && !during.WaitlistEnded || before.CalledOff && !during.CalledOff || during.CalledOff && !during.WaitlistEnded {
+				t.Fatalf("the run was %+v, and is %+v", before, during)
+			}
+			for i, r := range requests {
+				if many := r.Kind != enroll.Register && r.Kind != enroll.Cancel; many && (i > 0 && len(s.Outcomes) > i || i == 0 && len(s.Outcomes) > 1) {
+					t.Fatalf("a %s is settled together with others", r.Kind)
+				}
+			}
+
+			slices.Sort(w.seats)
+			if got := tickets(d.seated); !slices.Equal(got, w.seats) {
+				t.Fatalf("the seats are %v, but told are %v", got, w.seats)
+			}
+			if got := tickets(d.listed); !slices.Equal(got, w.list) {
+				t.Fatalf("the list is %v, but told is %v", got, w.list)
+			}
+			for _, r := range requests[:len(s.Outcomes)] {
+				w.lateCancels = w.lateCancels || r.Late
+			}
+			free := during.Capacity == nil || len(d.seated) < *during.Capacity
+			if inMidst := len(s.Outcomes) == 0; free && len(d.listed) > 0 && !w.lateCancels && !inMidst {
+				t.Fatalf("%v wait and see %d of %v seats held", d.listed, len(d.seated), during.Capacity)
+			}
+		}
+		for i, s := range d.statuses {
+			if s.status == enroll.Queued {
+				t.Errorf("ticket %d was never decided", i+1)
+			}
+			if s.reason != "" && s.reason.Message() == "" {
+				t.Errorf("ticket %d has a reason that nobody can read: %s", i+1, s.reason)
+			}
+		}
+		if d.standing.CalledOff && len(d.seated)+len(d.listed) > 0 || d.standing.WaitlistEnded && len(d.listed) > 0 {
+			t.Errorf("%v have seats and %v wait in %+v", d.seated, d.listed, d.standing)
+		}
+	})
+}

@@ -1,0 +1,104 @@
+package enroll
+
+// Kind is what a request asks for.
+type Kind string
+
+// The kinds of requests.
+const (
+	Register      Kind = "register"       // a seat
+	Cancel        Kind = "cancel"         // to give up the seat or the place that a registration has
+	Resize        Kind = "resize"         // another capacity of the run, or of its waiting list
+	CloseWaitlist Kind = "close_waitlist" // nobody is promoted any more
+	CallOff       Kind = "call_off"       // the run does not take place
+)
+
+// MovesMany tells whether a request of the kind can move many people. It is
+// settled by itself, and in several steps if they are too many for one.
+func (k Kind) MovesMany() bool { return k == Resize || k == CloseWaitlist || k == CallOff }
+
+// Standing is the part of a run that settling depends on and changes.
+type Standing struct {
+	Capacity         *int // nil = unlimited
+	WaitlistCapacity *int // 0 = no waiting list, nil = unlimited
+	Taken            int  // seats held: the run's attendances_count
+	Waiting          int  // people on the waiting list: the run's waiting_count
+	WaitlistEnded    bool
+	CalledOff        bool
+}
+
+// full tells whether nobody can be given a seat. It never compares for
+// equality: a capacity that was lowered can lie below the seats held.
+func (s Standing) full() bool { return s.Capacity != nil && s.Taken >= *s.Capacity }
+
+// listFull tells whether nobody can be put on the waiting list.
+func (s Standing) listFull() bool {
+	return s.WaitlistEnded || s.WaitlistCapacity != nil && s.Waiting >= *s.WaitlistCapacity
+}
+
+// Place is a registration that has a seat or stands on the waiting list.
+type Place struct {
+	Ticket int64
+	Key    AddressKey
+}
+
+// Request is one undecided entry of a line, as far as settling looks at it.
+type Request struct {
+	Ticket int64
+	Kind   Kind
+
+	// Of Register.
+	Key AddressKey
+	// Holder is the ticket of the registration by which the address had a seat
+	// or a place before the first of the requests that are settled together;
+	// 0 = it had none.
+	Holder        int64
+	WaitlistLimit *int // the last place on the list that is wanted; 0 = a seat or nothing, nil = any
+	// Notify tells whether a refusal is to be told by mail: the person asked for
+	// that, or has waited so long that nobody watches the status any more.
+	Notify bool
+
+	// Of Cancel.
+	Target       Place  // the registration
+	TargetStatus Status // before the first of the requests; Queued for one of them
+	Late         bool   // accepted when the run had begun: nobody is promoted
+	ByOrganiser  bool
+
+	// Of Resize.
+	Change Change
+}
+
+// Change is what a Resize changes.
+type Change struct {
+	Capacity         *Limit // nil = as it is
+	WaitlistCapacity *Limit // nil = as it is
+}
+
+// Limit is a number of seats or places; the zero Limit's Most is nil, which is
+// unlimited.
+type Limit struct{ Most *int }
+
+// Outcome is what settling decides about one request, or what becomes of a
+// registration that was decided before.
+type Outcome struct {
+	Ticket int64
+	Before Status // Queued for a request that is settled now
+	Status Status
+	Reason Reason
+	// Changed tells that a later request in the line has changed it, be it settled
+	// in the same call or not.
+	Changed bool
+}
+
+// Notice is something to be told by mail.
+type Notice struct {
+	Ticket int64 // of the registration it is about
+	Mail   MailKind
+}
+
+// Settlement is what settling requests together comes to.
+type Settlement struct {
+	Standing Standing  // afterwards
+	Outcomes []Outcome // of the requests that are settled, which are the first ones, in order
+	Changed  []Outcome // of earlier registrations, each once, in the order of their first change
+	Notices  []Notice  // in the order of what happened
+}

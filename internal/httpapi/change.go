@@ -1,0 +1,80 @@
+package httpapi
+
+import (
+	"net/http"
+
+	"github.com/gin-gonic/gin"
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/lastseat/lastseat/internal/enroll"
+)
+
+// limitJSON is a member that can be left out, which is nil, or null, which is no
+// limit.
+type limitJSON struct{ *enroll.Limit }
+
+// UnmarshalJSONFrom is called for null, too, and not at all for what is left out.
+func (l *limitJSON) UnmarshalJSONFrom(d *jsontext.Decoder) error {
+	l.Limit = new(enroll.Limit)
+	return json.UnmarshalDecode(d, &l.Most)
+}
+
+// resize answers PATCH /v1/runs/{run} with 202 once the request is in the line.
+func (a *api) resize(c *gin.Context) error {
+	run, err := runSlug(c)
+	if err != nil {
+		return err
+	}
+	var body struct {
+		Capacity         limitJSON `json:"capacity"`
+		WaitlistCapacity limitJSON `json:"waitlist_capacity"`
+	}
+	if err := a.decode(c, &body); err != nil {
+		return err
+	}
+	change := enroll.Change{Capacity: body.Capacity.Limit, WaitlistCapacity: body.WaitlistCapacity.Limit}
+	if change == (enroll.Change{}) {
+		return enroll.FaultIn("capacity", enroll.Invalid, "required", "is required, unless waitlist_capacity is there")
+	}
+	application, err := enroll.ApplyResize(run, change)
+	if err != nil {
+		return err
+	}
+	return a.putInLine(c, application)
+}
+
+// closeWaitlist answers POST /v1/runs/{run}/close-waitlist likewise.
+func (a *api) closeWaitlist(c *gin.Context) error {
+	run, err := runSlug(c)
+	if err != nil {
+		return err
+	}
+	return a.putInLine(c, enroll.ApplyCloseWaitlist(run))
+}
+
+// callOff answers POST /v1/runs/{run}/call-off likewise.
+func (a *api) callOff(c *gin.Context) error {
+	run, err := runSlug(c)
+	if err != nil {
+		return err
+	}
+	return a.putInLine(c, enroll.ApplyCallOff(run))
+}
+
+// requestJSON is an organiser's request in a line.
+type requestJSON struct {
+	Ticket int64         `json:"ticket"`
+	Kind   enroll.Kind   `json:"kind"`
+	Status enroll.Status `json:"status"`
+}
+
+func (a *api) putInLine(c *gin.Context, application enroll.Application) error {
+	receipt, err := a.intake.Accept(c.Request.Context(), application)
+	if err != nil {
+		return err
+	}
+	c.Set(ticketKey, receipt.Ticket)
+	c.JSON(http.StatusAccepted, requestJSON{receipt.Ticket, receipt.Kind, receipt.Status})
+	return nil
+}

@@ -1,0 +1,56 @@
+package httpapi
+
+import (
+	"errors"
+	"net/http"
+
+	"github.com/gin-gonic/gin"
+
+	"github.com/lastseat/lastseat/internal/enroll"
+)
+
+// personJSON is who has a registration, as an organiser sees it.
+type personJSON struct {
+	Ticket int64         `json:"ticket"`
+	Name   enroll.Name   `json:"name"`
+	Email  string        `json:"email"`
+	Status enroll.Status `json:"status"`
+}
+
+// correctPerson answers PATCH /v1/runs/{run}/registrations/{ticket}. Nothing
+// moves in the line, so that it is done when it is answered.
+func (a *api) correctPerson(c *gin.Context) error {
+	run, ticket, err := placeParameters(c)
+	if err != nil {
+		return err
+	}
+	var body struct {
+		Name  string `json:"name"`
+		Email string `json:"email"`
+	}
+	if err := a.decode(c, &body); err != nil {
+		return err
+	}
+	name, bad := enroll.ParseName(body.Name)
+	address, badAddress := enroll.ParseAddress(body.Email)
+	if e, is := errors.AsType[*enroll.Error](badAddress); is {
+		bad = withFaults(bad, e.Faults...)
+	}
+	if bad != nil {
+		return bad
+	}
+	ctx, cancel := reading(c)
+	defer cancel()
+	r, err := a.line.RegistrationAt(ctx, run, ticket)
+	if err != nil {
+		return err
+	}
+	if r.Status != enroll.Confirmed && r.Status != enroll.Waitlisted { // at the door: correcting holds up the line
+		return enroll.ErrNotHeld
+	}
+	if err := a.line.CorrectPerson(ctx, run, ticket, name, address); err != nil {
+		return err
+	}
+	c.JSON(http.StatusOK, personJSON{ticket, name, address.Typed, r.Status})
+	return nil
+}

@@ -1,0 +1,260 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/lastseat/lastseat/internal/enroll"
+)
+
+// lockLines locks the heads of the lines in run order, so that two gatherings
+// that share several runs never wait for each other in a circle. NO KEY: the
+// foreign key of requests must not wait for it.
+const lockLines = `
+SELECT run_id
+FROM lines
+WHERE run_id = ANY(ARRAY(SELECT id FROM runs WHERE slug = ANY($1)))
+ORDER BY run_id
+FOR NO KEY UPDATE`
+
+// acceptRequests must be a statement of its own, after lockLines: a statement's
+// snapshot is older than the lock it waits for, and in one statement with the
+// lock it would number from a last_ticket that is no longer the last.
+//
+// It leaves out what is in the line already (by id: a gathering that is tried
+// again after a broken connection; by key: a client that asks again), judges
+// the window by one instant per line that never runs backwards, numbers the
+// rest in the order they came, and returns a row for each that was asked for a
+// run that exists.
+const acceptRequests = `
+WITH asked AS MATERIALIZED (
+    SELECT * FROM unnest($1::uuid[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::boolean[],
+                         $9::text[], $10::integer[], $11::bigint[], $12::boolean[], $13::jsonb[])
+        WITH ORDINALITY AS a (id, slug, name, email, email_key, idempotency_key, language, notify,
+                              kind, waitlist_limit, target, by_organiser, change, place)
+), clock AS MATERIALIZED (
+    SELECT clock_timestamp() AS now
+), judged AS MATERIALIZED (
+    SELECT a.*, r.id AS run_id, r.opens_at, r.closes_at, r.starts_at, r.settled_ticket, l.last_ticket,
+           j.judged_at, seen.ticket AS seen_ticket,
+           CASE WHEN a.kind = 'register' AND r.called_off THEN 'called_off'
+                WHEN a.kind = 'register' AND NOT a.by_organiser AND (j.judged_at < r.opens_at OR j.judged_at >= r.closes_at) THEN 'window'
+                WHEN a.kind = 'cancel' AND NOT a.by_organiser AND j.judged_at >= r.starts_at THEN 'begun'
+                ELSE '' END AS refusal
+    FROM asked a
+    CROSS JOIN clock
+    CROSS JOIN LATERAL (SELECT * FROM runs r WHERE r.slug = a.slug LIMIT 1) r
+    CROSS JOIN LATERAL (SELECT * FROM lines l WHERE l.run_id = r.id LIMIT 1) l
+    CROSS JOIN LATERAL (SELECT greatest(clock.now, l.last_accepted_at) AS judged_at) j
+    LEFT JOIN LATERAL (
+        (SELECT q.ticket FROM requests q WHERE q.id = a.id)
+        UNION ALL
+        (SELECT q.ticket FROM requests q WHERE q.run_id = r.id AND q.idempotency_key = a.idempotency_key)
+        LIMIT 1
+    ) seen ON true
+), numbered AS MATERIALIZED (
+    SELECT place, run_id, judged_at,
+           last_ticket + row_number() OVER (PARTITION BY run_id ORDER BY place) AS ticket
+    FROM judged
+    WHERE seen_ticket IS NULL AND refusal = ''
+), heads AS MATERIALIZED (
+    SELECT run_id, max(ticket) AS last_ticket, max(judged_at) AS judged_at FROM numbered GROUP BY run_id
+), inserted AS (
+    INSERT INTO requests (run_id, ticket, id, kind, name, email, email_key, idempotency_key, language, notify,
+                          waitlist_limit, target, late, by_organiser, change, accepted_at)
+    SELECT n.run_id, n.ticket, j.id, j.kind, j.name, j.email, j.email_key, j.idempotency_key, j.language, j.notify,
+           j.waitlist_limit, j.target, j.kind = 'cancel' AND j.judged_at >= j.starts_at, j.by_organiser, j.change, n.judged_at
+    FROM numbered n JOIN judged j USING (place)
+    ORDER BY n.place
+), moved AS (
+    UPDATE lines l SET last_ticket = h.last_ticket, last_accepted_at = h.judged_at
+    FROM heads h
+    WHERE l.run_id = h.run_id AND l.run_id = ANY(ARRAY(SELECT run_id FROM heads)) -- for the index
+)
+SELECT j.place, j.run_id, j.opens_at, j.closes_at, j.settled_ticket, j.judged_at, j.refusal, n.ticket,
+       q.id, q.ticket, q.kind, q.status, coalesce(q.reason, ''), q.accepted_at, q.decided_at, q.name, q.email,
+       coalesce(q.language, ''), coalesce(q.notify, false), q.waitlist_limit, coalesce(q.target, 0)
+FROM judged j
+LEFT JOIN numbered n USING (place)
+LEFT JOIN LATERAL (SELECT * FROM requests q WHERE q.run_id = j.run_id AND q.ticket = j.seen_ticket LIMIT 1) q ON true`
+
+// Accept gives every application that can be accepted the next ticket of its
+// run's line, in the order given, in one transaction and one round trip. It
+// returns one verdict per application, in the same order.
+//
+// Two applications of one call must not share run and IdempotencyKey. Calling
+// it again with the same applications accepts each once.
+//
+// An error means that no application was accepted, except with code
+// OutcomeUnknown: then all were, or none. Its other codes are Unavailable,
+// LineBlocked (of one of the lines) and Internal (one of them cannot be stored).
+func (s *Store) Accept(ctx context.Context, applications []enroll.Application) ([]enroll.Verdict, error) {
+	const doing = "accepting requests"
+	c := columnsOf(applications)
+
+	verdicts := make([]enroll.Verdict, len(applications))
+	for i := range verdicts {
+		verdicts[i].Err = notFound("run") // unless a row says otherwise
+	}
+	batch := &pgx.Batch{} // one implicit transaction: it ends with the batch
+	batch.Queue(lockLines, c.runs)
+	batch.Queue(acceptRequests, c.ids, c.runs, c.names, c.emails, c.keys, c.idempotencyKeys, c.languages, c.notify,
+		c.kinds, c.limits, c.targets, c.organisers, c.changes).Query(func(rows pgx.Rows) error {
+		for rows.Next() {
+			var j judged
+			if err := j.scan(rows); err != nil {
+				return err
+			}
+			verdicts[j.place-1] = j.verdict(applications[j.place-1])
+		}
+		return rows.Err()
+	})
+	conn, err := s.pool.Acquire(ctx)
+	if err != nil {
+		return nil, &enroll.Error{Code: enroll.Unavailable, Err: fmt.Errorf("%s: %w", doing, err)} // nothing was sent
+	}
+	defer conn.Release()
+	if err := conn.SendBatch(ctx, batch).Close(); err != nil {
+		return nil, commitFailure(doing, err)
+	}
+	return verdicts, nil
+}
+
+// columns are applications as arrays for acceptRequests. What a kind has not is
+// NULL.
+type columns struct {
+	ids             []uuid.UUID
+	runs            []string
+	kinds           []enroll.Kind
+	names           []*string
+	emails          []*string
+	keys            []*string
+	idempotencyKeys []*string
+	languages       []*string
+	notify          []bool
+	limits          []*int
+	targets         []*int64
+	organisers      []bool
+	changes         [][]byte // JSON
+}
+
+func columnsOf(applications []enroll.Application) (c columns) {
+	for _, a := range applications {
+		c.ids = append(c.ids, a.ID)
+		c.runs = append(c.runs, a.Run)
+		c.kinds = append(c.kinds, a.Kind)
+		c.names = append(c.names, unlessZero(string(a.Name)))
+		c.emails = append(c.emails, unlessZero(a.Address.Typed))
+		c.keys = append(c.keys, unlessZero(string(a.Address.Key)))
+		c.idempotencyKeys = append(c.idempotencyKeys, unlessZero(a.IdempotencyKey))
+		c.languages = append(c.languages, unlessZero(string(a.Language)))
+		c.notify = append(c.notify, a.Notify)
+		c.limits = append(c.limits, a.WaitlistLimit)
+		c.targets = append(c.targets, unlessZero(a.Target))
+		c.organisers = append(c.organisers, a.ByOrganiser)
+		c.changes = append(c.changes, changeJSON(a))
+	}
+	return c
+}
+
+// unlessZero returns a pointer to the value, or nil for the zero value.
+func unlessZero[T comparable](v T) *T {
+	if v == *new(T) {
+		return nil
+	}
+	return &v
+}
+
+// judged is a row of acceptRequests.
+type judged struct {
+	place             int
+	run               enroll.RunID
+	opens, closes, at time.Time
+	settled           int64
+	refusal           string
+	ticket            *int64 // if it was accepted now
+
+	// The request that is in the line already, or nothing.
+	id          *uuid.UUID
+	seen        *int64
+	kind        *enroll.Kind
+	status      *enroll.Status
+	reason      enroll.Reason
+	accepted    *time.Time
+	decided     *time.Time
+	name, email *string
+	language    enroll.Language
+	notify      bool
+	limit       *int
+	target      int64
+}
+
+func (j *judged) scan(rows pgx.Rows) error {
+	return rows.Scan(&j.place, &j.run, &j.opens, &j.closes, &j.settled, &j.at, &j.refusal, &j.ticket,
+		&j.id, &j.seen, &j.kind, &j.status, &j.reason, &j.accepted, &j.decided, &j.name, &j.email, &j.language, &j.notify,
+		&j.limit, &j.target)
+}
+
+func (j *judged) verdict(a enroll.Application) enroll.Verdict {
+	r := enroll.Registration{ID: a.ID, RunID: j.run, Run: a.Run, Status: enroll.Queued, SettledTicket: j.settled}
+	switch {
+	case j.ticket != nil:
+		r.Ticket, r.AcceptedAt = *j.ticket, j.at
+		return enroll.Verdict{Receipt: enroll.ReceiptFor(a, r)}
+	case j.seen != nil:
+		r.ID, r.Ticket, r.Status, r.Reason, r.AcceptedAt = *j.id, *j.seen, *j.status, j.reason, *j.accepted
+		if j.decided != nil {
+			r.DecidedAt = *j.decided
+		}
+		seen := enroll.Receipt{
+			Registration: r, Kind: *j.kind, Language: j.language, Notify: j.notify, WaitlistLimit: j.limit, Target: j.target,
+			Again: *j.id != a.ID,
+		}
+		if j.name != nil {
+			seen.Name, seen.Email = enroll.Name(*j.name), *j.email
+		}
+		return enroll.Verdict{Receipt: seen}
+	case j.refusal == "called_off":
+		return enroll.Verdict{Err: enroll.Errorf(enroll.CodeCalledOff, "the run has been called off")}
+	case j.refusal == "begun":
+		return enroll.Verdict{Err: enroll.Errorf(enroll.RunBegun, "the run has begun")}
+	}
+	return enroll.Verdict{Err: enroll.OutsideWindow(j.at, j.opens, j.closes)}
+}
+
+// linesBehind finds the lines whose head has been waiting for $1, and with
+// amongThese only among the runs $2. Without it, it looks at every run's two
+// counters, which is cheap (10 000 runs in a few milliseconds) and forgets none,
+// however long ago the run was. A head from the future waits, too: the clock was
+// set back since.
+const (
+	linesBehind = `
+SELECT r.id, r.slug, clock.now - q.accepted_at
+FROM (SELECT clock_timestamp() AS now) clock
+CROSS JOIN runs r
+CROSS JOIN LATERAL (SELECT last_ticket FROM lines l WHERE l.run_id = r.id LIMIT 1) l
+CROSS JOIN LATERAL (
+    SELECT accepted_at FROM requests q WHERE q.run_id = r.id AND q.ticket > r.settled_ticket ORDER BY q.ticket LIMIT 1
+) q
+WHERE l.last_ticket > r.settled_ticket AND (q.accepted_at <= clock.now - $1::interval OR q.accepted_at > clock.now) `
+	amongThese  = `AND r.id = ANY($2) `
+	oldestFirst = `ORDER BY q.accepted_at`
+)
+
+// LinesBehind returns the lines whose first undecided request was accepted at
+// least age ago, or at an instant that is yet to come, the oldest first: among
+// the given runs, or among all if runs is nil.
+func (s *Store) LinesBehind(ctx context.Context, runs []enroll.RunID, age time.Duration) ([]enroll.Behind, error) {
+	sql, args := linesBehind+oldestFirst, []any{age}
+	if runs != nil {
+		sql, args = linesBehind+amongThese+oldestFirst, []any{age, runs}
+	}
+	return collect(ctx, s, "looking for lines that wait", func(row pgx.CollectableRow) (b enroll.Behind, err error) {
+		err = row.Scan(&b.RunID, &b.Run, &b.Age)
+		return b, err
+	}, sql, args...)
+}

@@ -1,0 +1,173 @@
+package postgres
+
+import (
+	"slices"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/lastseat/lastseat/internal/enroll"
+)
+
+// findOrCreateUsers is one statement sorted by key: anything else deadlocks
+// between two settlers that seat the same people.
+const findOrCreateUsers = `
+INSERT INTO users (email_key, email, name)
+SELECT DISTINCT ON (q.email_key) q.email_key, q.email, q.name
+FROM unnest($1::integer[], $2::bigint[]) AS won (run_id, ticket)
+CROSS JOIN LATERAL (SELECT * FROM requests q WHERE q.run_id = won.run_id AND q.ticket = won.ticket LIMIT 1) q
+ORDER BY q.email_key, q.run_id, q.ticket
+ON CONFLICT (email_key) DO NOTHING`
+
+// The statements below count the rows they write and divide by zero when there
+// are not as many as belong. That can only happen if a lock did not do what this
+// file believes it does, and then the commit, which travels in the same batch,
+// must not happen.
+
+// seat is a statement of its own so that its snapshot has the users that
+// another transaction created while findOrCreateUsers waited for it.
+const (
+	seat   = `WITH written AS (INSERT INTO attendances (run_id, user_id, ticket) ` + userOf + `) ` + allWritten
+	list   = `WITH written AS (INSERT INTO waiting (run_id, user_id, ticket) ` + userOf + `) ` + allWritten
+	unseat = `WITH written AS (DELETE FROM attendances p ` + atPlaces + `) ` + allWritten
+	unlist = `WITH written AS (DELETE FROM waiting p ` + atPlaces + `) ` + allWritten
+	userOf = `
+SELECT won.run_id, u.id, won.ticket
+FROM unnest($1::integer[], $2::bigint[]) AS won (run_id, ticket)
+CROSS JOIN LATERAL (SELECT email_key FROM requests q WHERE q.run_id = won.run_id AND q.ticket = won.ticket LIMIT 1) q
+CROSS JOIN LATERAL (SELECT id FROM users u WHERE u.email_key = q.email_key LIMIT 1) u
+RETURNING 1`
+	atPlaces = `
+USING unnest($1::integer[], $2::bigint[]) AS lost (run_id, ticket)
+WHERE p.run_id = lost.run_id AND p.ticket = lost.ticket
+RETURNING 1`
+	allWritten = `SELECT 1 / (count(*) = cardinality($1))::integer FROM written`
+)
+
+// decide writes one run's outcomes, which are those of the tickets after $2 in
+// order, and moves its line on. One statement per run, because a range of one
+// run's tickets is the cheapest thing to find and to plan for. A clock that was
+// set back must not undo the order of the two instants.
+const decide = `
+WITH clock AS MATERIALIZED (
+    SELECT clock_timestamp() AS now
+), decided AS (
+    UPDATE requests q
+    SET status = ($3::text[])[q.ticket - $2], reason = nullif(($4::text[])[q.ticket - $2], ''),
+        decided_at = greatest((SELECT now FROM clock), q.accepted_at),
+        changed_at = CASE WHEN ($11::boolean[])[q.ticket - $2] THEN greatest((SELECT now FROM clock), q.accepted_at) END
+    WHERE q.run_id = $1 AND q.ticket > $2 AND q.ticket <= $2 + cardinality($3::text[]) AND q.status = 'queued'
+    RETURNING 1
+), advanced AS (
+    UPDATE runs SET settled_ticket = $2 + cardinality($3::text[]), attendances_count = $5, waiting_count = $6,
+        capacity = $7, waitlist_capacity = $8, waitlist_ended = $9, called_off = $10
+    WHERE id = $1 AND settled_ticket = $2
+    RETURNING 1
+)
+SELECT 1 / ((SELECT count(*) FROM decided) = cardinality($3::text[]) AND (SELECT count(*) FROM advanced) = 1)::integer`
+
+// change writes what became of registrations that were decided before.
+const change = `
+WITH written AS (
+    UPDATE requests q
+    SET status = c.status, reason = nullif(c.reason, ''), changed_at = greatest(clock_timestamp(), q.decided_at)
+    FROM unnest($1::integer[], $2::bigint[], $3::text[], $4::text[], $5::text[]) AS c (run_id, ticket, before, status, reason)
+    WHERE q.run_id = c.run_id AND q.ticket = c.ticket AND q.status = c.before
+    RETURNING 1
+) ` + allWritten
+
+// writing collects what a settling transaction writes.
+type writing struct {
+	batch                     *pgx.Batch
+	seated, listed            places // who has got a seat, or a place on a waiting list, …
+	unseated, unlisted        places // … and who has it no more
+	changed                   places
+	before, statuses, reasons []string // of changed
+	told                      places
+	mails                     []enroll.MailKind // of told
+	full                      places            // who is told that there is no seat, unless the address was
+	again                     places            // whose holder is told that somebody asked again
+}
+
+// add adds a run's settlement.
+func (w *writing) add(run *lockedRun, s enroll.Settlement) {
+	n := len(s.Outcomes)
+	statuses, reasons, changed := make([]enroll.Status, n), make([]enroll.Reason, n), make([]bool, n)
+	for i, o := range s.Outcomes {
+		statuses[i], reasons[i], changed[i] = o.Status, o.Reason, o.Changed
+		w.move(run.id, o)
+	}
+	after := s.Standing
+	w.batch.Queue(decide, run.id, run.settled, statuses, reasons, after.Taken, after.Waiting,
+		after.Capacity, after.WaitlistCapacity, after.WaitlistEnded, after.CalledOff, changed)
+	for _, o := range s.Changed {
+		w.changed.add(run.id, o.Ticket)
+		w.before, w.statuses, w.reasons = append(w.before, string(o.Before)), append(w.statuses, string(o.Status)), append(w.reasons, string(o.Reason))
+		w.move(run.id, o)
+	}
+	for _, n := range s.Notices {
+		switch n.Mail {
+		case enroll.MailAlreadyRegistered:
+			w.again.add(run.id, n.Ticket)
+		case enroll.MailFull:
+			w.full.add(run.id, n.Ticket)
+		default:
+			w.told.add(run.id, n.Ticket)
+			w.mails = append(w.mails, n.Mail)
+		}
+	}
+}
+
+// move notes the seat or the place that a registration has got or lost.
+func (w *writing) move(run enroll.RunID, o enroll.Outcome) {
+	if o.Before == o.Status {
+		return
+	}
+	switch o.Before {
+	case enroll.Confirmed:
+		w.unseated.add(run, o.Ticket)
+	case enroll.Waitlisted:
+		w.unlisted.add(run, o.Ticket)
+	default: // it had nothing
+	}
+	switch o.Status {
+	case enroll.Confirmed:
+		w.seated.add(run, o.Ticket)
+	case enroll.Waitlisted:
+		w.listed.add(run, o.Ticket)
+	default: // it has nothing
+	}
+}
+
+// finish queues what concerns all runs, in an order in which nobody has two
+// seats: given up, then given.
+func (w *writing) finish() {
+	queue := func(sql string, p places, more ...any) {
+		if len(p.runs) > 0 {
+			w.batch.Queue(sql, append([]any{p.runs, p.tickets}, more...)...)
+		}
+	}
+	queue(change, w.changed, w.before, w.statuses, w.reasons)
+	queue(unseat, w.unseated)
+	queue(unlist, w.unlisted)
+	queue(findOrCreateUsers, w.seated.and(w.listed))
+	queue(seat, w.seated)
+	queue(list, w.listed)
+	queue(tell, w.told, w.mails)
+	queue(tellFull, w.full, againAfter, enroll.MailFull)
+	queue(tellAgain, w.again, againAfter, enroll.MailAlreadyRegistered)
+	w.batch.Queue("commit")
+}
+
+// places are places in lines, as two columns.
+type places struct {
+	runs    []enroll.RunID
+	tickets []int64
+}
+
+func (p *places) add(run enroll.RunID, ticket int64) {
+	p.runs, p.tickets = append(p.runs, run), append(p.tickets, ticket)
+}
+
+func (p places) and(q places) places {
+	return places{slices.Concat(p.runs, q.runs), slices.Concat(p.tickets, q.tickets)}
+}
