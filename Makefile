@@ -1,11 +1,13 @@
 # Everything a developer does with lastseat. All of it works from any folder (make -C), as root and as an ordinary user,
 # and twice at the same time. What it makes lies below .dev/.
 
-GO     ?= go
-PEOPLE ?= 500
-SEATS  ?= 20
-JSON   ?=
-ARGS   ?=
+GO       ?= go
+PEOPLE   ?= 500
+SEATS    ?= 20
+WAITLIST ?= 0
+CANCEL   ?= 0
+JSON     ?=
+ARGS     ?=
 
 # Builds cmd/dev and becomes it, so that signals and exit statuses pass. Built under another name first: somebody may
 # be running the old one, or building the same.
@@ -25,8 +27,8 @@ run: ## Postgres, Redis, API and worker in the foreground, with example courses 
 test: ## the whole suite with -race; ARGS="-run Settle ./internal/enroll" for a part of it
 	@$(dev) test $(ARGS)
 
-rush: ## PEOPLE=500 want SEATS=20 at the same moment; JSON=1 prints the numbers as the last line
-	@$(dev) rush -people=$(PEOPLE) -seats=$(SEATS) $(if $(JSON),-json)
+rush: ## PEOPLE=500 want SEATS=20 at once; WAITLIST=300 (or all) places to wait, CANCEL=0.3 of them cancel; JSON=1: numbers
+	@$(dev) rush -people=$(PEOPLE) -seats=$(SEATS) -waitlist=$(WAITLIST) -cancel=$(CANCEL) $(if $(JSON),-json)
 
 oversell: ## the usual answers to the question of the last seat, then lastseat, before the same crowd
 	@$(dev) oversell

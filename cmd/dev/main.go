@@ -4,8 +4,9 @@
 //
 //	main.go       subcommands, exit codes
 //	run.go        dev run: the stack in the foreground
-//	rush.go       dev rush: the last-seat race; rush_load.go: the people; rush_verdict.go and
-//	              rush_mail.go: the check
+//	rush.go       dev rush: the last-seat race. The people: rush_load.go, rush_click.go, rush_cancel.go and
+//	              rush_quiet.go. The check: rush_ledger.go (what is written), rush_replay.go (what belongs),
+//	              rush_judge.go, rush_told.go, rush_mail.go; rush_verdict.go: what is printed
 //	oversell.go   dev oversell: the usual answers beside this one
 //	seed.go       the example courses and runs
 //	test.go       dev test: go test on services of its own
@@ -37,8 +38,10 @@ usage: dev <command> [arguments]
 
   run                     Postgres, Redis, API, worker and a mail sink in the foreground, with example courses; Ctrl-C
                           stops it all
-  rush [-people N] [-seats N] [-json]
-                          the last-seat race on the stack that runs, or on one of its own, with a verdict
+  rush [-people N] [-seats N] [-waitlist N] [-cancel SHARE] [-json]
+                          the last-seat race on the stack that runs, or on one of its own, with a verdict; -waitlist
+                          is the places on the waiting list (0 = none, all = any number), -cancel the share (0 to 1)
+                          of those with a seat or a place who cancel meanwhile
   oversell                the usual answers to the question of the last seat, and then lastseat, before the same crowd
   test [go test args]     the whole suite with -race -shuffle=on on a Postgres of its own
   help                    this text

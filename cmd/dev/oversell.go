@@ -34,7 +34,7 @@ func (t *tool) oversell(ctx context.Context, args []string) error {
 		if err != nil {
 			return err
 		}
-		r, clicks, err := t.race(ctx, s, oversellPeople, oversellSeats)
+		r, clicks, err := t.race(ctx, s, rushPlan{people: oversellPeople, seats: oversellSeats, waitlist: new(0)})
 		if err != nil {
 			return err
 		}

@@ -57,7 +57,9 @@ func greeting(s *stack) string {
     curl -s '%[1]s/v1/registrations/ID?wait=10'     # ID: the id in the answer of the second
     curl -i -H 'Content-Type: application/json' -d '{"email": "ada@example.org"}' %[1]s/v1/links     # the links of ada, by mail
     curl -i -H 'Content-Type: application/json' -d '{"name": "Eve", "email": "eve@example.org", "language": "de", "notify": true}' %[1]s/v1/runs/%[8]s/registrations     # "no seat left", by mail, in German
+    curl -i -H 'Content-Type: application/json' -d '{"name": "Ada", "email": "ada@example.org"}' %[1]s/v1/runs/%[9]s/registrations     # all seats are taken: a place on the waiting list
+    curl -i -X DELETE -H 'Authorization: Bearer %[7]s' %[1]s/v1/runs/%[9]s/registrations/1     # as an organiser: a seat for whoever has waited longest
     curl -s -H 'Authorization: Bearer %[7]s' %[1]s/v1/runs/%[5]s/mails     # as an organiser
 
-`, s.APIURL, s.APIAdminURL, s.WorkerAdminURL, filepath.Join(s.Folder, stackFile), exampleRun, s.MailURL, s.OrganiserToken, exampleFull)
+`, s.APIURL, s.APIAdminURL, s.WorkerAdminURL, filepath.Join(s.Folder, stackFile), exampleRun, s.MailURL, s.OrganiserToken, exampleFull, exampleWaitlistRun)
 }

@@ -8,27 +8,79 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"strconv"
 	"time"
 
 	"github.com/google/uuid"
 
 	"github.com/lastseat/lastseat/internal/enroll"
+	"github.com/lastseat/lastseat/internal/postgres"
 )
 
-// rush is `dev rush`: many people ask for few seats at once, and somebody checks
-// every outcome afterwards.
-func (t *tool) rush(ctx context.Context, args []string) error {
+// rushPlan is what a rush is to be like.
+type rushPlan struct {
+	people   int
+	seats    int
+	waitlist *int    // places on the waiting list; nil = as many as come
+	cancel   float64 // the share of those with a seat or a place who cancel
+}
+
+// plain tells whether nothing but seats is asked for, and all who have one keep
+// it.
+func (p rushPlan) plain() bool { return p.waitlist != nil && *p.waitlist == 0 && p.cancel == 0 }
+
+// places says how long the waiting list is.
+func (p rushPlan) places() string {
+	if p.waitlist == nil {
+		return "any number of places"
+	}
+	return fmt.Sprintf("%d places", *p.waitlist)
+}
+
+func (p rushPlan) String() string {
+	text := fmt.Sprintf("%d people ask for %d seats at once, every tenth clicks twice", p.people, p.seats)
+	if !p.plain() {
+		text += fmt.Sprintf("; %s on the waiting list; %g %% cancel", p.places(), 100*p.cancel)
+	}
+	return text
+}
+
+// parseRush reads the arguments of `dev rush`.
+func parseRush(args []string) (p rushPlan, asJSON bool, err error) {
 	flags := flag.NewFlagSet("rush", flag.ContinueOnError)
 	flags.SetOutput(io.Discard)
-	people := flags.Int("people", 500, "")
-	seats := flags.Int("seats", 20, "")
-	asJSON := flags.Bool("json", false, "")
-	if err := flags.Parse(args); err != nil || flags.NArg() > 0 || *people < 1 || *people > 1_000_000 || *seats < 0 {
-		fmt.Fprintln(t.stderr, "rush: PEOPLE (-people) must be 1 to 1000000 and SEATS (-seats) 0 or more")
+	flags.IntVar(&p.people, "people", 500, "")
+	flags.IntVar(&p.seats, "seats", 20, "")
+	flags.Float64Var(&p.cancel, "cancel", 0, "")
+	flags.BoolVar(&asJSON, "json", false, "")
+	p.waitlist = new(0)
+	flags.Func("waitlist", "", func(text string) error {
+		if text == "all" {
+			p.waitlist = nil
+			return nil
+		}
+		n, err := strconv.ParseUint(text, 10, 31)
+		p.waitlist = new(int(n))
+		return err
+	})
+	err = flags.Parse(args)
+	if err == nil && (flags.NArg() > 0 || p.people < 1 || p.people > 1_000_000 || p.seats < 0 || !(p.cancel >= 0 && p.cancel <= 1)) {
+		err = errors.New("out of range")
+	}
+	return p, asJSON, err
+}
+
+// rush is `dev rush`: many people ask for few seats at once, some of them give
+// up what they got, and somebody checks every outcome afterwards.
+func (t *tool) rush(ctx context.Context, args []string) error {
+	plan, asJSON, err := parseRush(args)
+	if err != nil {
+		fmt.Fprintln(t.stderr, "rush: PEOPLE (-people) must be 1 to 1000000, SEATS (-seats) 0 or more, "+
+			"WAITLIST (-waitlist) 0 or more, or all, and CANCEL (-cancel) 0 to 1")
 		return exitUsage
 	}
 	once := func(ctx context.Context, s *stack) error {
-		return t.rushOn(ctx, s, *people, *seats, *asJSON)
+		return t.rushOn(ctx, s, plan, asJSON)
 	}
 	s, err := runningStack(t.root, "run")
 	switch {
@@ -43,8 +95,8 @@ func (t *tool) rush(ctx context.Context, args []string) error {
 	return orInterrupted(ctx, t.withStack(ctx, stackOptions{name: "rush", scratch: true, env: quiet}, once))
 }
 
-func (t *tool) rushOn(ctx context.Context, s *stack, people, seats int, asJSON bool) error {
-	r, _, err := t.race(ctx, s, people, seats)
+func (t *tool) rushOn(ctx context.Context, s *stack, plan rushPlan, asJSON bool) error {
+	r, _, err := t.race(ctx, s, plan)
 	if err != nil {
 		return err
 	}
@@ -58,29 +110,38 @@ func (t *tool) rushOn(ctx context.Context, s *stack, people, seats int, asJSON b
 }
 
 // race creates a run, lets the people ask, and judges what came of it.
-func (t *tool) race(ctx context.Context, s *stack, people, seats int) (result, []*click, error) {
+func (t *tool) race(ctx context.Context, s *stack, plan rushPlan) (result, []*click, error) {
 	slug := "rush-" + uuid.NewString()[:8]
-	if err := createRushRun(ctx, s, slug, seats); err != nil {
+	store, err := openStore(ctx, s)
+	if err != nil {
+		return result{}, nil, err
+	}
+	defer store.Close()
+	if err := createRushRun(ctx, store, slug, plan); err != nil {
 		return result{}, nil, err
 	}
 	before, err := settledBy(ctx, s.WorkerAdminURL)
 	if err != nil {
 		return result{}, nil, err
 	}
-	t.log.printf("run %s: %d people ask for %d seats at once, every tenth clicks twice", slug, people, seats)
-	clicks := newClicks(people)
-	if err := t.ask(ctx, s, slug, clicks); err != nil {
+	t.log.printf("run %s: %s", slug, plan)
+	clicks := newClicks(plan)
+	waiting := func(ctx context.Context) (int64, error) {
+		run, err := store.Run(ctx, slug)
+		return run.Waiting(), err
+	}
+	if err := t.ask(ctx, newCrowd(plan, clicks, s.APIURL, slug, waiting)); err != nil {
 		return result{}, nil, err
 	}
 	after, err := settledBy(ctx, s.WorkerAdminURL)
 	if err != nil {
 		return result{}, nil, err
 	}
-	line, err := readLine(ctx, s, slug)
+	written, err := readLedger(ctx, s.PostgresURL, slug)
 	if err != nil {
 		return result{}, nil, err
 	}
-	r := judge(people, seats, clicks, line)
+	r := judge(plan, clicks, written)
 	r.SettledByTaskShare = rounded(share(after.task-before.task, after.sweep-before.sweep))
 	mail, err := t.awaitMail(ctx, s, slug)
 	if err != nil {
@@ -92,19 +153,14 @@ func (t *tool) race(ctx context.Context, s *stack, people, seats int) (result, [
 
 // createRushRun creates the run through the store: there is nobody to ask for it
 // over HTTP.
-func createRushRun(ctx context.Context, s *stack, slug string, seats int) error {
-	store, err := openStore(ctx, s)
-	if err != nil {
-		return err
-	}
-	defer store.Close()
-	err = store.CreateCourse(ctx, enroll.Course{Slug: "rush", Title: "Rush"})
+func createRushRun(ctx context.Context, store *postgres.Store, slug string, plan rushPlan) error {
+	err := store.CreateCourse(ctx, enroll.Course{Slug: "rush", Title: "Rush"})
 	if err != nil && enroll.CodeOf(err) != enroll.Conflict {
 		return err
 	}
 	now := time.Now()
 	_, err = store.CreateRun(ctx, enroll.Run{
-		Course: "rush", Slug: slug, TimeZone: "UTC", Capacity: &seats,
+		Course: "rush", Slug: slug, TimeZone: "UTC", Capacity: &plan.seats, WaitlistCapacity: plan.waitlist,
 		OpensAt: now.Add(-time.Hour), ClosesAt: now.Add(time.Hour),
 		StartsAt: now.Add(2 * time.Hour), EndsAt: now.Add(3 * time.Hour),
 	})

@@ -26,13 +26,19 @@ const day = 24 * time.Hour
 // exampleSeats is the capacity of the run that is nearly full; one seat is left.
 const exampleSeats = 10
 
+// The run that is full and has a waiting list, on which nobody waits yet.
+const (
+	exampleWaitlistRun   = "go-waiting-list"
+	exampleWaitlistSeats = 3
+)
+
 func exampleRuns(now time.Time) []enroll.Run {
 	today := now.UTC().Truncate(day)
 	seats := func(n int) *int { return &n }
-	run := func(course, slug, place string, capacity *int, opens, closes time.Time) enroll.Run {
+	run := func(course, slug, place string, capacity, waitlist *int, opens, closes time.Time) enroll.Run {
 		starts := closes.Add(30*day + 9*time.Hour)
 		return enroll.Run{
-			Course: course, Slug: slug, Place: place, TimeZone: "Europe/Berlin", Capacity: capacity,
+			Course: course, Slug: slug, Place: place, TimeZone: "Europe/Berlin", Capacity: capacity, WaitlistCapacity: waitlist,
 			StartsAt: starts, EndsAt: starts.Add(8 * time.Hour), OpensAt: opens, ClosesAt: closes,
 		}
 	}
@@ -42,16 +48,18 @@ func exampleRuns(now time.Time) []enroll.Run {
 	}
 	past, future := today.Add(-7*day), today.Add(365*day)
 	return []enroll.Run{
-		run("go", exampleRun, "Berlin, Room 2", seats(exampleSeats), past, future),
-		run("go", "go-not-yet-open", "Hamburg", seats(30), future, future.Add(30*day)),
-		run("go", "go-closed", "Online", seats(30), past.Add(-30*day), today),
-		german(run("sql", "sql-unlimited", "Online", nil, past, future)),
-		run("sql", exampleFull, "Leipzig", seats(0), past, future),
+		run("go", exampleRun, "Berlin, Room 2", seats(exampleSeats), seats(0), past, future),
+		run("go", "go-not-yet-open", "Hamburg", seats(30), seats(0), future, future.Add(30*day)),
+		run("go", exampleWaitlistRun, "Munich, Room 7", seats(exampleWaitlistSeats), seats(5), past, future),
+		run("go", "go-closed", "Online", seats(30), seats(0), past.Add(-30*day), today),
+		german(run("sql", "sql-unlimited", "Online", nil, seats(0), past, future)),
+		run("sql", exampleFull, "Leipzig", seats(0), seats(0), past, future),
 	}
 }
 
 // seed creates the example courses and runs that are not there yet, and takes
-// all seats but one of the example run through the front door.
+// all seats but one of the example run, and all of the one with a waiting list,
+// through the front door.
 func seed(ctx context.Context, s *stack) error {
 	store, err := openStore(ctx, s)
 	if err != nil {
@@ -68,10 +76,15 @@ func seed(ctx context.Context, s *stack) error {
 			return err
 		}
 	}
-	for n := range exampleSeats - 1 {
-		// The key makes it the same request at every start.
-		if err := askOnce(ctx, s, exampleRun, fmt.Sprintf("Example Person %d", n+1), fmt.Sprintf("person-%d@example.org", n+1), fmt.Sprintf("seed-%d", n+1)); err != nil {
-			return err
+	for _, taken := range []struct {
+		run   string
+		seats int
+	}{{exampleRun, exampleSeats - 1}, {exampleWaitlistRun, exampleWaitlistSeats}} {
+		for n := range taken.seats {
+			// The key makes it the same request at every start.
+			if err := askOnce(ctx, s, taken.run, fmt.Sprintf("Example Person %d", n+1), fmt.Sprintf("person-%d@example.org", n+1), fmt.Sprintf("seed-%d", n+1)); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
