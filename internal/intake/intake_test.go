@@ -292,13 +292,13 @@ func TestAcceptOverABrokenConnection(t *testing.T) {
 		proxy := pgtest.NewProxy(t, url)
 		in, _, _ := start(t, proxy.URL(), func(o *intake.Options) { o.Committers, o.CommitTimeout = 1, 8*time.Second }) // a try has half of it, also on a busy machine
 		// One is on its way, so that the next two travel together; and a second
-		// lock catches them.
-		const lock = `SELECT FROM lines FOR UPDATE`
-		release := pgtest.Hold(t, url, lock)
+		// lock catches them. It is the table's, whose waiters take their turn: for
+		// a row that the first has written, the two can come before who waited.
+		release := pgtest.Hold(t, url, `SELECT FROM lines FOR UPDATE`)
 		first, second := make(chan []answer), make(chan func())
 		go func() { first <- acceptAll(in, []enroll.Application{enrolltest.Person("a", 1)}) }()
 		enrolltest.WaitUntil(t, func() bool { return pgtest.LockWaiters(t, url) == 1 })
-		go func() { second <- pgtest.Hold(t, url, lock) }()
+		go func() { second <- pgtest.Hold(t, url, `LOCK TABLE lines IN EXCLUSIVE MODE`) }()
 		enrolltest.WaitUntil(t, func() bool { return pgtest.LockWaiters(t, url) == 2 })
 		both := make(chan []answer)
 		ada, eve := enrolltest.Application("a", "ada@example.org", "key"), enrolltest.Application("a", "eve@example.org", "key")
