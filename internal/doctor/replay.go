@@ -95,7 +95,7 @@ func (r *replay) settle(e Entry) {
 // of them may have been moved already, as the run shows.
 func (r *replay) begin(e Entry, run Run) {
 	r.correct(e.Ticket)
-	if e.Kind == enroll.Register || e.Kind == enroll.Cancel {
+	if !e.Kind.MovesMany() {
 		return
 	}
 	left, up := max(r.standing.Waiting-run.Places, 0), max(r.standing.Taken-run.Seats, 0)

@@ -72,7 +72,7 @@ const perRun = 5 * time.Minute
 // what was found before an error. The error has code NotFound if there is no
 // such run.
 func Visit(ctx context.Context, l Ledger, o Options) (Report, error) {
-	report := Report{Findings: []Finding{}, Repairs: []Note{}, Undone: []Note{}} // in JSON, no lists are empty lists
+	var report Report
 	trouble, err := l.Trouble(ctx)
 	if err != nil {
 		return report, err

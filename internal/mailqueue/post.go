@@ -151,7 +151,7 @@ func (p *Post) attempt(m enroll.Mail, deadline time.Time) (end enroll.MailAttemp
 	if !is {
 		e = &enroll.SendError{Code: enroll.Internal, Err: err}
 	}
-	end = enroll.MailAttempt{State: enroll.MailPending, After: p.pause(m.Attempt, p.options.RetryMax), Problem: problem(e)}
+	end = enroll.MailAttempt{State: enroll.MailPending, After: p.pause(m.Attempt), Problem: problem(e)}
 	switch e.Code {
 	case enroll.Unavailable: // it is nobody's mail in particular
 		p.missed(e)
@@ -248,12 +248,12 @@ func oneLine(words string) string {
 
 // pause returns how long to wait after an attempt, a bit more or less so that
 // mails that failed together do not come back together.
-func (p *Post) pause(attempt int, most time.Duration) time.Duration {
+func (p *Post) pause(attempt int) time.Duration {
 	d := p.options.RetryMin
-	for i := 1; i < attempt && d < most; i++ {
+	for i := 1; i < attempt && d < p.options.RetryMax; i++ {
 		d *= 2
 	}
-	d = min(d, most)
+	d = min(d, p.options.RetryMax)
 	return d - time.Duration(rand.Int64N(int64(d)/5+1)) //nolint:gosec // nobody gains by guessing it
 }
 

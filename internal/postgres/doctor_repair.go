@@ -7,7 +7,6 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/lastseat/lastseat/internal/doctor"
-	"github.com/lastseat/lastseat/internal/enroll"
 )
 
 // lockedForRepair reads, under the locks, what is to be repaired, and whether the
@@ -37,7 +36,6 @@ WHERE r.slug = $1`
 // locks of accepting and settling, in their order. No outcome is changed. The
 // error has code NotFound if there is no such run.
 func (s *Store) Repair(ctx context.Context, slug string) (doctor.Repaired, error) {
-	const doing = "repairing a run"
 	var done doctor.Repaired
 	err := pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
 		for _, lock := range []string{
@@ -45,7 +43,7 @@ func (s *Store) Repair(ctx context.Context, slug string) (doctor.Repaired, error
 			`SELECT FROM runs WHERE slug = $1 FOR NO KEY UPDATE`,
 		} {
 			if _, err := tx.Exec(ctx, lock, slug); err != nil {
-				return translate(doing, err)
+				return err
 			}
 		}
 		// A statement of its own: its snapshot has what was written before the
@@ -57,7 +55,7 @@ func (s *Store) Repair(ctx context.Context, slug string) (doctor.Repaired, error
 		if errors.Is(err, pgx.ErrNoRows) {
 			return notFound("run")
 		} else if err != nil {
-			return translate(doing, err)
+			return err
 		}
 		write := func(is bool, sql string, args ...any) {
 			if is && err == nil {
@@ -80,16 +78,10 @@ func (s *Store) Repair(ctx context.Context, slug string) (doctor.Repaired, error
 		write(lags, `
 			UPDATE lines SET last_accepted_at = (SELECT max(accepted_at) FROM requests q WHERE q.run_id = lines.run_id)
 			WHERE run_id = (SELECT id FROM runs WHERE slug = $1)`)
-		if err != nil {
-			return translate(doing, err)
-		}
-		return nil
+		return err
 	})
-	if enrolled, _ := errors.AsType[*enroll.Error](err); err != nil && enrolled == nil {
-		err = translate(doing, err) // of its begin or its commit
-	}
 	if err != nil {
-		return doctor.Repaired{}, err
+		return doctor.Repaired{}, translate("repairing a run", err)
 	}
 	return done, nil
 }

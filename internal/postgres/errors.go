@@ -13,8 +13,12 @@ import (
 // translate gives an error of the database its code: Conflict for a broken
 // uniqueness, Unavailable for a database that cannot be reached, does not let us
 // in or does not take work now, Internal for the rest. A context's own end stays
-// visible to errors.Is.
+// visible to errors.Is. An error that has a code keeps it, as one has with which
+// a transaction's function ended it.
 func translate(doing string, err error) error {
+	if _, has := errors.AsType[*enroll.Error](err); has {
+		return err
+	}
 	code := enroll.Internal
 	pg, isPg := errors.AsType[*pgconn.PgError](err)
 	_, connecting := errors.AsType[*pgconn.ConnectError](err)

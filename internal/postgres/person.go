@@ -18,7 +18,6 @@ import (
 // It holds the run's lock, like settling, since it changes whom an address
 // belongs to.
 func (s *Store) CorrectPerson(ctx context.Context, run string, ticket int64, name enroll.Name, address enroll.Address) error {
-	const doing = "correcting a person"
 	err := pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
 		var id enroll.RunID
 		var settled int64
@@ -58,10 +57,10 @@ func (s *Store) CorrectPerson(ctx context.Context, run string, ticket int64, nam
 		batch.Queue(`UPDATE `+table+` SET user_id = $3 WHERE run_id = $1 AND ticket = $2`, id, ticket, user)
 		return tx.SendBatch(ctx, batch).Close()
 	})
-	if _, ours := errors.AsType[*enroll.Error](err); err == nil || ours {
-		return err
+	if err != nil {
+		return translate("correcting a person", err)
 	}
-	return translate(doing, err)
+	return nil
 }
 
 // placeOf returns the table in which the registration has its seat or its place.

@@ -23,8 +23,8 @@ ON CONFLICT (email_key) DO NOTHING`
 // file believes it does, and then the commit, which travels in the same batch,
 // must not happen.
 
-// seat is a statement of its own so that its snapshot has the users that
-// another transaction created while findOrCreateUsers waited for it.
+// seat and list are statements of their own so that their snapshots have the
+// users that another transaction created while findOrCreateUsers waited for it.
 const (
 	seat   = `WITH written AS (INSERT INTO attendances (run_id, user_id, ticket) ` + userOf + `) ` + allWritten
 	list   = `WITH written AS (INSERT INTO waiting (run_id, user_id, ticket) ` + userOf + `) ` + allWritten
@@ -85,7 +85,7 @@ type writing struct {
 	told                      places
 	mails                     []enroll.MailKind // of told
 	full                      places            // who is told that there is no seat, unless the address was
-	again                     places            // whose holder is told that somebody asked again
+	again                     places            // who is told that somebody asked again with the address
 }
 
 // add adds a run's settlement.
