@@ -1,0 +1,233 @@
+// Package faultproxy stands between a process and a server, Postgres or Redis or
+// another, and does to their conversation what networks do: it cuts, delays and
+// swallows. It is for development and tests only.
+//
+// It knows bytes and connections, and nothing of what is said on them. What a
+// client writes up to the server's next answer counts as one request.
+package faultproxy
+
+import (
+	"fmt"
+	"net"
+	"sync"
+	"time"
+)
+
+// Fault is what a proxy does to what passes.
+type Fault int
+
+// The faults.
+const (
+	None       Fault = iota
+	CutRequest       // once: close the connection instead of passing on the next request
+	CutReply         // once: pass the next request on, and close the connection instead of passing on its reply
+	CutWaiting       // once: pass the next request on, then close the client's side; the server does not notice
+	LoseReply        // once: pass the next request on, and nothing more on that connection, of which neither side notices
+	Refuse           // close every connection, old and new
+	BlackHole        // take everything and pass nothing on
+	Deafen           // the same for the connections of now, for good; new ones pass
+)
+
+// Proxy leads to one server.
+type Proxy struct {
+	listen net.Listener
+	server string
+
+	mu    sync.Mutex
+	fault Fault
+	delay time.Duration // of replies
+	conns map[net.Conn]struct{}
+	born  int // connections so far
+	deaf  int // up to which they pass nothing on
+	wg    sync.WaitGroup
+}
+
+// Start returns a proxy to the server at host:port, on a port of its own of
+// 127.0.0.1. It need not be there yet.
+func Start(server string) (*Proxy, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, fmt.Errorf("starting a proxy: %w", err)
+	}
+	p := &Proxy{listen: l, server: server, conns: make(map[net.Conn]struct{})}
+	p.wg.Go(p.accept)
+	return p, nil
+}
+
+// Addr returns the host:port that leads through the proxy.
+func (p *Proxy) Addr() string { return p.listen.Addr().String() }
+
+// Close closes every connection, and takes no more.
+func (p *Proxy) Close() {
+	_ = p.listen.Close()
+	p.Cut()
+	p.wg.Wait()
+}
+
+// Set chooses the fault from now on. Refuse, BlackHole and Deafen last until the
+// next call; those that happen once make room for None.
+func (p *Proxy) Set(f Fault) {
+	p.mu.Lock()
+	p.fault = f
+	if f == Deafen {
+		p.fault, p.deaf = None, p.born
+	}
+	p.mu.Unlock()
+	if f == Refuse {
+		p.Cut()
+	}
+}
+
+// Delay makes every reply come so much later, from now on.
+func (p *Proxy) Delay(d time.Duration) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.delay = d
+}
+
+// Cut closes the connections of now.
+func (p *Proxy) Cut() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for c := range p.conns {
+		_ = c.Close()
+	}
+}
+
+func (p *Proxy) accept() {
+	for {
+		client, err := p.listen.Accept()
+		if err != nil {
+			return
+		}
+		p.mu.Lock()
+		refuse := p.fault == Refuse
+		p.mu.Unlock()
+		if refuse {
+			_ = client.Close()
+			continue
+		}
+		server, err := net.Dial("tcp", p.server)
+		if err != nil {
+			_ = client.Close()
+			continue
+		}
+		p.mu.Lock()
+		p.conns[client], p.conns[server] = struct{}{}, struct{}{}
+		p.born++
+		pair := &pair{proxy: p, number: p.born, client: client, server: server}
+		p.mu.Unlock()
+		var pumps sync.WaitGroup
+		pumps.Go(func() { pair.pump(client, server, pair.request) })
+		pumps.Go(func() { pair.pump(server, client, pair.reply) })
+		p.wg.Go(func() {
+			pumps.Wait()
+			p.mu.Lock()
+			defer p.mu.Unlock()
+			delete(p.conns, client)
+			delete(p.conns, server)
+		})
+	}
+}
+
+// pair is one connection through the proxy.
+type pair struct {
+	proxy          *Proxy
+	number         int
+	client, server net.Conn
+
+	// Guarded by proxy.mu.
+	cutReply bool // instead of passing the reply on
+	orphan   bool // the server must not notice that the client is gone
+	mute     bool // pass nothing on any more
+	asked    bool // since the last reply
+}
+
+// pump copies what pass lets through.
+func (p *pair) pump(from, to net.Conn, pass func([]byte) bool) {
+	buffer := make([]byte, 64<<10)
+	for {
+		n, err := from.Read(buffer)
+		if n > 0 && pass(buffer[:n]) {
+			if _, err := to.Write(buffer[:n]); err != nil {
+				break
+			}
+		}
+		if err != nil {
+			if from == p.client && p.isOrphan() {
+				return
+			}
+			break
+		}
+	}
+	_ = p.client.Close()
+	_ = p.server.Close()
+}
+
+// request tells whether what the client sent is passed on.
+func (p *pair) request(b []byte) bool {
+	p.proxy.mu.Lock()
+	defer p.proxy.mu.Unlock()
+	if p.number <= p.proxy.deaf || p.mute {
+		return false
+	}
+	switch p.proxy.fault {
+	case None, Refuse, Deafen:
+	case CutRequest:
+		p.proxy.fault = None
+		_ = p.client.Close()
+		_ = p.server.Close()
+		return false
+	case CutReply:
+		p.proxy.fault, p.cutReply = None, true
+	case CutWaiting:
+		p.proxy.fault, p.cutReply, p.orphan = Refuse, true, true // a request to cancel must not get through either
+		_, _ = p.server.Write(b)
+		_ = p.client.Close()
+		return false
+	case LoseReply:
+		p.proxy.fault, p.mute = None, true
+	case BlackHole:
+		return false
+	}
+	p.asked = true
+	return true
+}
+
+// reply tells whether what the server answered is passed on, when it is time
+// for that.
+func (p *pair) reply([]byte) bool {
+	if !p.awaitTurn() {
+		return false
+	}
+	p.proxy.mu.Lock()
+	defer p.proxy.mu.Unlock()
+	if p.cutReply {
+		_ = p.client.Close()
+		_ = p.server.Close()
+		return false
+	}
+	return p.proxy.fault != BlackHole
+}
+
+// awaitTurn waits for as long as replies are delayed, and tells whether there is
+// still somebody to tell. Only the first part of a reply waits.
+func (p *pair) awaitTurn() bool {
+	p.proxy.mu.Lock()
+	delay := p.proxy.delay
+	if !p.asked {
+		delay = 0
+	}
+	p.asked = false
+	p.proxy.mu.Unlock()
+	time.Sleep(delay)
+	p.proxy.mu.Lock()
+	defer p.proxy.mu.Unlock()
+	return p.number > p.proxy.deaf && !p.mute
+}
+
+func (p *pair) isOrphan() bool {
+	p.proxy.mu.Lock()
+	defer p.proxy.mu.Unlock()
+	return p.orphan
+}
