@@ -6,6 +6,8 @@ PEOPLE   ?= 500
 SEATS    ?= 20
 WAITLIST ?= 0
 CANCEL   ?= 0
+SECONDS  ?= 60
+SEED     ?=
 JSON     ?=
 ARGS     ?=
 
@@ -16,7 +18,7 @@ dev = mkdir -p .dev/bin && new=.dev/bin/dev.$$$$ && \
 	exec .dev/bin/dev
 
 .DEFAULT_GOAL := help
-.PHONY: help run test rush oversell lint build
+.PHONY: help run test rush chaos oversell lint build
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -29,6 +31,9 @@ test: ## the whole suite with -race; ARGS="-run Settle ./internal/enroll" for a 
 
 rush: ## PEOPLE=500 want SEATS=20 at once; WAITLIST=300 (or all) places to wait, CANCEL=0.3 of them cancel; JSON=1: numbers
 	@$(dev) rush -people=$(PEOPLE) -seats=$(SEATS) -waitlist=$(WAITLIST) -cancel=$(CANCEL) $(if $(JSON),-json)
+
+chaos: ## SECONDS=60 of everything breaking while people ask; then every promise is checked. SEED= repeats it; JSON=1: numbers
+	@$(dev) chaos -seconds=$(SECONDS) $(if $(SEED),-seed=$(SEED)) $(if $(JSON),-json)
 
 oversell: ## the usual answers to the question of the last seat, then lastseat, before the same crowd
 	@$(dev) oversell

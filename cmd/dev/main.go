@@ -7,12 +7,15 @@
 //	rush.go       dev rush: the last-seat race. The people: rush_load.go, rush_click.go, rush_cancel.go and
 //	              rush_quiet.go. The check: rush_ledger.go (what is written), rush_replay.go (what belongs),
 //	              rush_judge.go, rush_told.go, rush_mail.go; rush_verdict.go: what is printed
+//	chaos.go      dev chaos: everything breaks. chaos_site.go (what is there to break), chaos_fault.go (how),
+//	              chaos_people.go (who suffers), chaos_judge.go and chaos_verdict.go
 //	oversell.go   dev oversell: the usual answers beside this one
 //	seed.go       the example courses and runs
 //	test.go       dev test: go test on services of its own
 //	stack.go      build, migrate, api and worker on top of the services
 //	sink.go       the mail server of a stack
 //	services.go   Postgres and Redis: given by the environment, or own
+//	service.go    one of our own, which can be started again
 //	postgres.go   a Postgres of our own
 //	cluster.go    its data folder; account.go: whose that is; leftover.go: what a dirty stop left on it
 //	redis.go      a Redis of our own
@@ -42,6 +45,10 @@ usage: dev <command> [arguments]
                           the last-seat race on the stack that runs, or on one of its own, with a verdict; -waitlist
                           is the places on the waiting list (0 = none, all = any number), -cancel the share (0 to 1)
                           of those with a seat or a place who cancel meanwhile
+  chaos [-seconds N] [-seed N] [-json]
+                          people ask, cancel and wait while programs, services and connections are killed, frozen, cut
+                          and restarted for so long; then everything is healed and every promise is checked. The same
+                          seed breaks the same things
   oversell                the usual answers to the question of the last seat, and then lastseat, before the same crowd
   test [go test args]     the whole suite with -race -shuffle=on on a Postgres of its own
   help                    this text
@@ -105,6 +112,8 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 		do = (*tool).run
 	case "rush":
 		do = (*tool).rush
+	case "chaos":
+		do = (*tool).chaos
 	case "oversell":
 		do = (*tool).oversell
 	case "test":

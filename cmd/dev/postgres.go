@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"net"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -24,19 +23,20 @@ type postgresOptions struct {
 	database       string // created if it does not exist
 }
 
-// startPostgres starts a Postgres on the folder's cluster, on a free port of 127.0.0.1, and returns the URL of its
-// database once it answers. The process becomes a member of family.
-func startPostgres(ctx context.Context, family *family, f *folder, binDir string, o postgresOptions) (string, error) {
+// startPostgres starts a Postgres on the folder's cluster and returns it with the URL of its database once it answers.
+// The process becomes a member of family.
+func startPostgres(ctx context.Context, family *family, f *folder, binDir string, o postgresOptions) (*service, string, error) {
 	c, err := openCluster(ctx, f, binDir, o.durable, family.log)
 	if err != nil {
-		return "", err
+		return nil, "", err
 	}
-	var address string
-	p, err := startOnFreePort(f.join("postgres.log"), func(port string, log io.Writer) (*process, error) {
-		address = (&url.URL{
+	address := func(port string) string {
+		return (&url.URL{
 			Scheme: "postgres", User: url.UserPassword("postgres", c.password),
 			Host: "127.0.0.1:" + port, Path: "/postgres", RawQuery: "sslmode=disable",
 		}).String()
+	}
+	s := &service{log: f.join("postgres.log"), launch: func(ctx context.Context, port string, log io.Writer) (*process, error) {
 		p, err := startProcess(command{
 			name:       "postgres",
 			args:       postgresArgs(filepath.Join(binDir, "postgres"), c.data(), port, o),
@@ -52,13 +52,13 @@ func startPostgres(ctx context.Context, family *family, f *folder, binDir string
 		}
 		// A minute, because after a dirty stop it first makes up for what is missing. Nobody else's server can answer
 		// here: it would not know the password.
-		return p, awaitAnswer(ctx, p, time.Minute, func(ctx context.Context) error { return pingPostgres(ctx, address) })
-	})
-	if err != nil {
-		return "", err
+		return p, awaitAnswer(ctx, p, time.Minute, func(ctx context.Context) error { return pingPostgres(ctx, address(port)) })
+	}}
+	if err := s.startOnFreePort(ctx, family); err != nil {
+		return nil, "", err
 	}
-	family.adopt(p)
-	return ensureDatabase(ctx, address, o.database)
+	database, err := ensureDatabase(ctx, address(s.port), o.database)
+	return s, database, err
 }
 
 func postgresArgs(program, data, port string, o postgresOptions) []string {
@@ -119,43 +119,6 @@ func ensureDatabase(ctx context.Context, address, name string) (string, error) {
 	}
 	u.Path = "/" + name
 	return u.String(), nil
-}
-
-// startOnFreePort calls start with a free port of 127.0.0.1 and a log file, and again with another port when somebody
-// else took the first in between. When it fails, the error carries the end of the log.
-func startOnFreePort(logPath string, start func(port string, log io.Writer) (*process, error)) (*process, error) {
-	for attempt := 1; ; attempt++ {
-		port, err := freePort()
-		if err != nil {
-			return nil, err
-		}
-		log, err := os.Create(logPath)
-		if err != nil {
-			return nil, err
-		}
-		p, err := start(port, log)
-		log.Close() // the child has its own
-		if err == nil {
-			return p, nil
-		}
-		if p != nil {
-			p.halt()
-		}
-		if content, _ := os.ReadFile(logPath); attempt < 5 && strings.Contains(string(content), "ddress already in use") {
-			continue
-		}
-		return nil, withLog(err, logPath)
-	}
-}
-
-func freePort() (string, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
-	}
-	defer l.Close()
-	_, port, err := net.SplitHostPort(l.Addr().String())
-	return port, err
 }
 
 // withLog adds the path and the last lines of a log to an error.

@@ -89,7 +89,7 @@ func (p *process) halt() bool {
 		signal syscall.Signal
 		wait   time.Duration
 	}{{p.stop, p.grace}, {syscall.SIGQUIT, 5 * time.Second}, {syscall.SIGKILL, 5 * time.Second}} {
-		_ = syscall.Kill(-p.pid, step.signal) // the group; fails only if all of it is gone
+		p.signal(step.signal)
 		select {
 		case <-p.ended:
 			return i == 0
@@ -98,6 +98,16 @@ func (p *process) halt() bool {
 	}
 	return false
 }
+
+// kill ends the process at once, without its having a say, and waits for that.
+func (p *process) kill() {
+	p.stopping.Store(true)
+	p.signal(syscall.SIGKILL)
+	<-p.ended
+}
+
+// signal sends a signal to the process and what it has started. That fails only if all of it is gone.
+func (p *process) signal(s syscall.Signal) { _ = syscall.Kill(-p.pid, s) }
 
 // runProcess runs c to its end. When ctx is done first, c is stopped and the cause of ctx returned.
 func runProcess(ctx context.Context, c command) error {
@@ -162,8 +172,10 @@ func (e *deathError) Unwrap() error { return e.err }
 type family struct {
 	log     *console
 	cancel  context.CancelCauseFunc
-	members []*process
 	watches sync.WaitGroup
+
+	mu      sync.Mutex
+	members []*process
 }
 
 // newFamily returns an empty family and its context.
@@ -174,6 +186,8 @@ func newFamily(ctx context.Context, log *console) (*family, context.Context) {
 
 // adopt takes a running process into the family.
 func (f *family) adopt(p *process) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	f.members = append(f.members, p)
 	f.watches.Go(func() {
 		<-p.ended

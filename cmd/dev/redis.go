@@ -10,12 +10,11 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// startRedis starts a Redis on a free port of 127.0.0.1 and returns its URL once it answers. It keeps nothing on disk:
-// lastseat loses nothing with it. The process becomes a member of family.
-func startRedis(ctx context.Context, family *family, f *folder, program string) (string, error) {
-	var address string
-	p, err := startOnFreePort(f.join("redis.log"), func(port string, log io.Writer) (*process, error) {
-		address = "redis://127.0.0.1:" + port + "/0"
+// startRedis starts a Redis and returns it with its URL once it answers. It keeps nothing on disk: lastseat loses nothing
+// with it. The process becomes a member of family.
+func startRedis(ctx context.Context, family *family, f *folder, program string) (*service, string, error) {
+	address := func(port string) string { return "redis://127.0.0.1:" + port + "/0" }
+	s := &service{log: f.join("redis.log"), launch: func(ctx context.Context, port string, log io.Writer) (*process, error) {
 		p, err := startProcess(command{
 			name: "redis",
 			args: []string{
@@ -30,13 +29,12 @@ func startRedis(ctx context.Context, family *family, f *folder, program string) 
 		if err != nil {
 			return nil, err
 		}
-		return p, awaitAnswer(ctx, p, 15*time.Second, func(ctx context.Context) error { return pingRedis(ctx, address, p.pid) })
-	})
-	if err != nil {
-		return "", err
+		return p, awaitAnswer(ctx, p, 15*time.Second, func(ctx context.Context) error { return pingRedis(ctx, address(port), p.pid) })
+	}}
+	if err := s.startOnFreePort(ctx, family); err != nil {
+		return nil, "", err
 	}
-	family.adopt(p)
-	return address, nil
+	return s, address(s.port), nil
 }
 
 // pingRedis reports whether the Redis at the URL answers and, if pid is not 0, is that process: the port may have been

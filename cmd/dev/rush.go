@@ -23,6 +23,7 @@ type rushPlan struct {
 	seats    int
 	waitlist *int    // places on the waiting list; nil = as many as come
 	cancel   float64 // the share of those with a seat or a place who cancel
+	resized  bool    // the capacities change on the way
 }
 
 // plain tells whether nothing but seats is asked for, and all who have one keep
@@ -112,7 +113,7 @@ func (t *tool) rushOn(ctx context.Context, s *stack, plan rushPlan, asJSON bool)
 // race creates a run, lets the people ask, and judges what came of it.
 func (t *tool) race(ctx context.Context, s *stack, plan rushPlan) (result, []*click, error) {
 	slug := "rush-" + uuid.NewString()[:8]
-	store, err := openStore(ctx, s)
+	store, err := openStore(ctx, s.PostgresURL)
 	if err != nil {
 		return result{}, nil, err
 	}

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
@@ -45,15 +46,39 @@ type answer struct {
 	problem         string // its code
 }
 
-// call asks the API and reads the answer.
-func call(ctx context.Context, client *http.Client, method, url, body string, header http.Header) (a answer, err error) {
+// door is how people get to the APIs of a stack: they take turns.
+type door struct {
+	client   *http.Client
+	apis     []string // their URLs
+	turn     atomic.Uint64
+	patience time.Duration // for one answer; 0 = without end
+}
+
+// newDoor returns a door with so many connections to each API.
+func newDoor(conns int, apis ...string) *door {
+	return &door{
+		client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: conns, MaxConnsPerHost: conns, DisableCompression: true}},
+		apis:   apis,
+	}
+}
+
+func (d *door) close() { d.client.CloseIdleConnections() }
+
+// call asks the next API for a path and reads the answer.
+func (d *door) call(ctx context.Context, method, path, body string, header http.Header) (a answer, err error) {
+	if d.patience > 0 {
+		patient, cancel := context.WithTimeout(ctx, d.patience)
+		defer cancel()
+		ctx = patient
+	}
+	url := d.apis[d.turn.Add(1)%uint64(len(d.apis))] + path
 	r, err := http.NewRequestWithContext(ctx, method, url, strings.NewReader(body)) //nolint:gosec // of the stack, which is ours
 	if err != nil {
 		return a, err
 	}
 	r.Header = header
 	a.asked = time.Now()
-	response, err := client.Do(r) //nolint:gosec // the same
+	response, err := d.client.Do(r) //nolint:gosec // the same
 	a.answered = time.Now()
 	if err != nil {
 		return a, err

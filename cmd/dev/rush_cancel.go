@@ -86,12 +86,12 @@ func (c *click) cancelled() bool {
 }
 
 // cancel cancels the registration, from so many devices at once.
-func (c *click) cancel(ctx context.Context, w *crowd) error {
+func (c *click) cancel(ctx context.Context, d *door) error {
 	answers := make([]answer, c.regret.devices)
 	g, ctx := errgroup.WithContext(ctx)
 	for i := range answers {
 		g.Go(func() (err error) {
-			answers[i], err = c.cancelOnce(ctx, w)
+			answers[i], err = c.cancelOnce(ctx, d)
 			return err
 		})
 	}
@@ -112,9 +112,9 @@ func (c *click) cancel(ctx context.Context, w *crowd) error {
 }
 
 // cancelOnce cancels the registration from one device.
-func (c *click) cancelOnce(ctx context.Context, w *crowd) (answer, error) {
+func (c *click) cancelOnce(ctx context.Context, d *door) (answer, error) {
 	for began := time.Now(); ; {
-		a, err := call(ctx, w.giving, http.MethodDelete, w.api+"/v1/registrations/"+c.ID.String(), "", make(http.Header))
+		a, err := d.call(ctx, http.MethodDelete, "/v1/registrations/"+c.ID.String(), "", make(http.Header))
 		known := a.code == http.StatusAccepted || a.code == http.StatusOK || a.code == http.StatusConflict
 		switch {
 		case err == nil && known:

@@ -50,12 +50,11 @@ func (c *click) note(a answer) {
 
 // send asks until it is accepted, and returns how long the API says to wait
 // before polling.
-func (c *click) send(ctx context.Context, w *crowd) (time.Duration, error) {
-	url := w.api + "/v1/runs/" + w.slug + "/registrations"
+func (c *click) send(ctx context.Context, d *door, slug string) (time.Duration, error) {
 	body := fmt.Sprintf(`{"name": "Person %d", "email": %q}`, c.person, c.email)
 	c.sent = time.Now()
 	for {
-		a, err := call(ctx, w.asking, http.MethodPost, url, body, http.Header{
+		a, err := d.call(ctx, http.MethodPost, "/v1/runs/"+slug+"/registrations", body, http.Header{
 			"Content-Type": {"application/json"}, "Idempotency-Key": {c.key},
 		})
 		c.answered = time.Now()
@@ -76,16 +75,16 @@ func (c *click) send(ctx context.Context, w *crowd) (time.Duration, error) {
 // the person does.
 func (c *click) follow(ctx context.Context, w *crowd, wait time.Duration) error {
 	defer w.quiet.leave()
-	client := w.asking
+	polling := w.asking
 	if c.regret.when != never {
-		client, wait = w.giving, 0 // who means to cancel looks at once
+		polling, wait = w.giving, 0 // who means to cancel looks at once
 	}
 	if c.regret.when == atOnce {
-		if err := c.cancel(ctx, w); err != nil {
+		if err := c.cancel(ctx, w.giving); err != nil {
 			return err
 		}
 	}
-	if err := c.await(ctx, client, w.api, wait, func() bool { return c.Status != enroll.Queued }); err != nil {
+	if err := c.await(ctx, polling, wait, func() bool { return c.Status != enroll.Queued }); err != nil {
 		return err
 	}
 	w.decided.Add(1)
@@ -93,7 +92,7 @@ func (c *click) follow(ctx context.Context, w *crowd, wait time.Duration) error 
 		if err := w.moment(ctx, c.regret); err != nil {
 			return err
 		}
-		if err := c.cancel(ctx, w); err != nil {
+		if err := c.cancel(ctx, w.giving); err != nil {
 			return err
 		}
 	}
@@ -103,7 +102,7 @@ func (c *click) follow(ctx context.Context, w *crowd, wait time.Duration) error 
 			return err
 		}
 		if c.regret.when == whenPromoted && c.Status == enroll.Confirmed {
-			if err := c.cancel(ctx, w); err != nil {
+			if err := c.cancel(ctx, w.giving); err != nil {
 				return err
 			}
 		}
@@ -115,11 +114,11 @@ func (c *click) follow(ctx context.Context, w *crowd, wait time.Duration) error 
 	if !c.holds() {
 		return nil // it was not even decided before
 	}
-	return c.await(ctx, w.giving, w.api, 0, func() bool { return !c.holds() })
+	return c.await(ctx, w.giving, 0, func() bool { return !c.holds() })
 }
 
 // await polls until what the person was told is enough.
-func (c *click) await(ctx context.Context, client *http.Client, api string, wait time.Duration, enough func() bool) error {
+func (c *click) await(ctx context.Context, d *door, wait time.Duration, enough func() bool) error {
 	for began := time.Now(); ; {
 		if !sleep(ctx, wait) {
 			return ctx.Err()
@@ -128,7 +127,7 @@ func (c *click) await(ctx context.Context, client *http.Client, api string, wait
 		if c.Status == enroll.Queued {
 			known = "" // which holds the answer for as long
 		}
-		a, err := c.look(ctx, client, api, "?wait=10", known)
+		a, err := c.look(ctx, d, "?wait=10", known)
 		switch {
 		case err == nil && enough():
 			return nil
@@ -154,7 +153,7 @@ func (c *click) waitForSeat(ctx context.Context, w *crowd) (goesOn bool, err err
 		}
 	}()
 	for last := time.Now(); ; { // the last good answer
-		a, err := c.look(held, w.watching, w.api, "?wait=5", c.etag)
+		a, err := c.look(held, w.watching, "?wait=5", c.etag)
 		wait := shortly
 		switch {
 		case err == nil && c.Status != enroll.Waitlisted:
@@ -163,7 +162,7 @@ func (c *click) waitForSeat(ctx context.Context, w *crowd) (goesOn bool, err err
 			last = time.Now()
 		case held.Err() != nil && ctx.Err() == nil:
 			c.etag = "" // to be told now
-			return false, c.await(ctx, w.watching, w.api, 0, func() bool { return true })
+			return false, c.await(ctx, w.watching, 0, func() bool { return true })
 		case time.Since(last) > giveUp || ctx.Err() != nil || errors.Is(err, errRefused):
 			return false, fmt.Errorf("status %d: %w", a.code, err)
 		default:
@@ -177,12 +176,12 @@ func (c *click) waitForSeat(ctx context.Context, w *crowd) (goesOn bool, err err
 var errRefused = errors.New("refused")
 
 // look asks once how the registration stands, unless that is what is known.
-func (c *click) look(ctx context.Context, client *http.Client, api, query, known string) (answer, error) {
+func (c *click) look(ctx context.Context, d *door, query, known string) (answer, error) {
 	header := make(http.Header)
 	if known != "" {
 		header.Set("If-None-Match", known)
 	}
-	a, err := call(ctx, client, http.MethodGet, api+"/v1/registrations/"+c.ID.String()+query, "", header)
+	a, err := d.call(ctx, http.MethodGet, "/v1/registrations/"+c.ID.String()+query, "", header)
 	switch {
 	case err != nil || a.code == http.StatusNotModified:
 	case a.code == http.StatusOK:

@@ -113,7 +113,7 @@ func (r *result) compareHoldings(name string, want, got []holding, counted int) 
 // with two seats or places, and seats and promotions that the replay gives to
 // somebody else.
 func (r *result) judgeSeats(right *replay, l ledger) {
-	r.Oversold = max(len(l.seated)-r.plan.seats, 0)
+	r.Oversold = max(len(l.seated)-max(right.seats, right.taken), 0) // nobody loses a seat when the capacity is lowered
 	holds := make(map[string]bool, len(l.seated)+len(l.waiting))
 	for _, h := range slices.Concat(l.seated, l.waiting) {
 		if holds[h.Key] {

@@ -21,6 +21,7 @@ type entry struct {
 	Target        int64  // the registration that is cancelled
 	Late          bool   // cancelled when the run had begun
 	ByOrganiser   bool
+	Seats, Places *int // what a resize changes; nil = not that
 	Status        enroll.Status
 	Reason        enroll.Reason
 	AcceptedAt    time.Time
@@ -67,7 +68,7 @@ func readLedger(ctx context.Context, url, slug string) (l ledger, err error) {
 		}
 		if l.line, err = readRows[entry](ctx, tx, run, `
 			SELECT id, ticket, kind, coalesce(email_key, ''), waitlist_limit, coalesce(target, 0), late, by_organiser,
-			       status, coalesce(reason, ''), accepted_at, decided_at, changed_at
+			       (change->>'capacity')::integer, (change->>'waitlist_capacity')::integer, status, coalesce(reason, ''), accepted_at, decided_at, changed_at
 			FROM requests WHERE run_id = $1 ORDER BY ticket`); err != nil {
 			return err
 		}

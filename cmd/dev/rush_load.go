@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"net/http"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -26,11 +25,10 @@ const giveUp = 2 * time.Minute
 type crowd struct {
 	plan     rushPlan
 	clicks   []*click
-	api      string // its URL
 	slug     string
-	asking   *http.Client
-	giving   *http.Client // what one has back: not held up by who still asks …
-	watching *http.Client // … nor by who waits for that
+	asking   *door
+	giving   *door // what one has back: not held up by who still asks …
+	watching *door // … nor by who waits for that
 	quiet    *quiet
 
 	moments                      []chan struct{} // each is closed when its share of the clicks is answered
@@ -40,11 +38,9 @@ type crowd struct {
 // newCrowd returns the people who make the clicks. Waiting tells how many
 // requests of the line are undecided.
 func newCrowd(plan rushPlan, clicks []*click, api, slug string, waiting func(context.Context) (int64, error)) *crowd {
-	client := func(conns int) *http.Client {
-		return &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: conns, MaxConnsPerHost: conns, DisableCompression: true}}
-	}
 	w := &crowd{
-		plan: plan, clicks: clicks, api: api, slug: slug, asking: client(askers), giving: client(askers), watching: client(watchers),
+		plan: plan, clicks: clicks, slug: slug,
+		asking: newDoor(askers, api), giving: newDoor(askers, api), watching: newDoor(watchers, api),
 		quiet: newQuiet(len(clicks), waiting), moments: make([]chan struct{}, min(len(clicks), 100)),
 	}
 	for i := range w.moments {
@@ -68,9 +64,9 @@ func newClicks(plan rushPlan) []*click {
 
 // ask sends all clicks at once and follows each to its end.
 func (t *tool) ask(ctx context.Context, w *crowd) error {
-	defer w.asking.CloseIdleConnections()
-	defer w.giving.CloseIdleConnections()
-	defer w.watching.CloseIdleConnections()
+	defer w.asking.close()
+	defer w.giving.close()
+	defer w.watching.close()
 	defer t.progress(ctx, w.String)()
 	// When asking fails, what others wait for never comes.
 	ctx, stop := context.WithCancel(ctx)
@@ -85,7 +81,7 @@ func (t *tool) ask(ctx context.Context, w *crowd) error {
 		return err
 	})
 	err := forEach(ctx, w.clicks, func(sending context.Context, c *click) error {
-		wait, err := c.send(sending, w)
+		wait, err := c.send(sending, w.asking, w.slug)
 		if err != nil {
 			return fmt.Errorf("person %d: asking: %w", c.person, err)
 		}
@@ -165,16 +161,26 @@ func sleep(ctx context.Context, d time.Duration) bool {
 // progress says once a second where things are, until the function it returns is
 // called.
 func (t *tool) progress(ctx context.Context, now func() string) (stop func()) {
+	return t.progressEvery(ctx, time.Second, now)
+}
+
+// progressEvery is progress at another pace. What is empty is not said.
+func (t *tool) progressEvery(ctx context.Context, pace time.Duration, now func() string) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
+	say := func() {
+		if text := now(); text != "" {
+			t.log.printf("%s", text)
+		}
+	}
 	var wg sync.WaitGroup
 	wg.Go(func() {
-		for sleep(ctx, time.Second) {
-			t.log.printf("%s", now())
+		for sleep(ctx, pace) {
+			say()
 		}
 	})
 	return func() {
 		cancel()
 		wg.Wait()
-		t.log.printf("%s", now())
+		say()
 	}
 }

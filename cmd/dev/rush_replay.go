@@ -45,7 +45,11 @@ func replayLine(plan rushPlan, line []entry) *replay {
 			r.fates[e.Ticket] = r.register(e)
 		case enroll.Cancel:
 			r.fates[e.Ticket] = r.cancel(e)
-		default: // nobody in a rush asks for it
+		case enroll.Resize:
+			if plan.resized {
+				r.fates[e.Ticket] = r.resize(e)
+			}
+		default: // nobody asks for it
 		}
 	}
 	return r
@@ -98,6 +102,21 @@ func (r *replay) giveUp(e entry, target *fate) {
 	}
 	target.mails = append(target.mails, enroll.MailCancelled)
 	delete(r.holders, r.keys[e.Target])
+}
+
+// resize changes the capacities, and whoever can get a seat by that gets it.
+// Nobody asks for unlimited ones.
+func (r *replay) resize(e entry) *fate {
+	if e.Seats != nil {
+		r.seats = *e.Seats
+	}
+	if e.Places != nil {
+		r.places = e.Places
+	}
+	for r.waiting > 0 && r.taken < r.seats {
+		r.promote()
+	}
+	return &fate{status: enroll.Done}
 }
 
 // promote gives the first on the list a seat.

@@ -71,9 +71,11 @@ func (r *result) judgeOrderTold(c *click) {
 			switch {
 			case !a.answered.Before(b.asked):
 			case a.status != b.status && !slices.Contains(later[a.status], b.status):
+				r.wentBack++
 				r.blame("ticket %d was told %s after it was told %s", c.Ticket, b.status, a.status)
 				return
 			case a.position > 0 && b.position > a.position:
+				r.wentBack++
 				r.blame("ticket %d was told place %d on the waiting list after place %d", c.Ticket, b.position, a.position)
 				return
 			}

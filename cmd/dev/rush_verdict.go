@@ -47,6 +47,7 @@ type result struct {
 	directSeats  int           // given at once, by the rules
 	lastDecision time.Duration // after the last answer
 	took         time.Duration // from the first question to the last decision
+	wentBack     int           // people who were told something that was over
 	wrong        []string      // promises that were broken, in words
 }
 
@@ -98,16 +99,21 @@ func (r result) writeTable(out io.Writer) {
 		row("mails missing", "%d", r.MailsMissing)
 	}
 	_ = w.Flush() // to a terminal
-	if len(r.wrong) == 0 {
-		fmt.Fprintf(out, "\n  Verdict: right. %s\n\n", r.praise())
+	writeVerdict(out, r.wrong, r.praise())
+}
+
+// writeVerdict prints what is wrong, or else the praise.
+func writeVerdict(out io.Writer, wrong []string, praise string) {
+	if len(wrong) == 0 {
+		fmt.Fprintf(out, "\n  Verdict: right. %s\n\n", praise)
 		return
 	}
 	const most = 20
 	fmt.Fprintf(out, "\n  Verdict: WRONG.\n")
-	for _, text := range r.wrong[:min(len(r.wrong), most)] {
+	for _, text := range wrong[:min(len(wrong), most)] {
 		fmt.Fprintf(out, "    %s\n", text)
 	}
-	if more := len(r.wrong) - most; more > 0 {
+	if more := len(wrong) - most; more > 0 {
 		fmt.Fprintf(out, "    and %d more\n", more)
 	}
 	fmt.Fprintln(out)

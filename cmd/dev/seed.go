@@ -61,7 +61,7 @@ func exampleRuns(now time.Time) []enroll.Run {
 // all seats but one of the example run, and all of the one with a waiting list,
 // through the front door.
 func seed(ctx context.Context, s *stack) error {
-	store, err := openStore(ctx, s)
+	store, err := openStore(ctx, s.PostgresURL)
 	if err != nil {
 		return err
 	}
@@ -90,8 +90,8 @@ func seed(ctx context.Context, s *stack) error {
 	return nil
 }
 
-func openStore(ctx context.Context, s *stack) (*postgres.Store, error) {
-	return postgres.Open(ctx, s.PostgresURL, postgres.Options{
+func openStore(ctx context.Context, url string) (*postgres.Store, error) {
+	return postgres.Open(ctx, url, postgres.Options{
 		Name: "dev", MaxConns: 2, ConnectTimeout: 5 * time.Second,
 		StatementTimeout: 30 * time.Second, LockTimeout: 5 * time.Second, IdleInTransactionTimeout: 10 * time.Second,
 	})

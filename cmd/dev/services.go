@@ -28,7 +28,7 @@ func (t *tool) startServices(ctx context.Context, family *family, f *folder, o p
 		err = wrap("LASTSEAT_POSTGRES_URL", err)
 	} else {
 		t.log.printf("starting Postgres from %s", own.postgresDir)
-		s.PostgresURL, err = startPostgres(ctx, family, f, own.postgresDir, o)
+		_, s.PostgresURL, err = startPostgres(ctx, family, f, own.postgresDir, o)
 	}
 	if err != nil {
 		return s, err
@@ -40,7 +40,7 @@ func (t *tool) startServices(ctx context.Context, family *family, f *folder, o p
 		err = wrap("LASTSEAT_REDIS_URL", err)
 	} else {
 		t.log.printf("starting Redis: %s", own.redisServer)
-		s.RedisURL, err = startRedis(ctx, family, f, own.redisServer)
+		_, s.RedisURL, err = startRedis(ctx, family, f, own.redisServer)
 	}
 	return s, err
 }

@@ -143,7 +143,7 @@ func TestServices_stop_a_leftover_postgres(t *testing.T) {
 		leftover.stopping.Store(true)
 		family, ctx := newFamily(t.Context(), tool.log)
 		defer family.halt()
-		url, err := startPostgres(ctx, family, f, filepath.Dir(leftover.args[0]), testOptions)
+		_, url, err := startPostgres(ctx, family, f, filepath.Dir(leftover.args[0]), testOptions)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"net"
+	"sync"
 
 	"github.com/lastseat/lastseat/internal/mailsink"
 )
@@ -15,7 +16,9 @@ const (
 
 // sink is the mail server of a stack. It lives in this process: nothing that is sent leaves the machine.
 type sink struct {
-	server, page string // host:port
+	*mailsink.Sink
+	server, page string     // host:port
+	turn         sync.Mutex // of who has it misbehave
 	stop         func()
 }
 
@@ -32,13 +35,14 @@ func (t *tool) startSink(known bool) (*sink, error) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan struct{})
+	received := mailsink.New()
 	go func() {
 		defer close(ended)
-		if err := mailsink.New().Serve(ctx, server, page); err != nil {
+		if err := received.Serve(ctx, server, page); err != nil {
 			t.log.printf("the mail sink has ended: %v", err)
 		}
 	}()
-	return &sink{server: server.Addr().String(), page: page.Addr().String(), stop: func() { cancel(); <-ended }}, nil
+	return &sink{Sink: received, server: server.Addr().String(), page: page.Addr().String(), stop: func() { cancel(); <-ended }}, nil
 }
 
 // listen listens on the known address if that is wanted and possible, else on any port.

@@ -37,7 +37,7 @@ func (t *tool) test(ctx context.Context, args []string) error {
 	} else {
 		err = t.withFolder(ctx, "test", true, func(ctx context.Context, family *family, f *folder) error {
 			o := postgresOptions{durable: false, maxConnections: 400, database: "postgres"}
-			address, err := startPostgres(ctx, family, f, own.postgresDir, o)
+			_, address, err := startPostgres(ctx, family, f, own.postgresDir, o)
 			if err != nil {
 				return err
 			}

@@ -22,6 +22,8 @@ type Ledger interface {
 	// LinesBehind returns those of the runs (nil: of all) whose first undecided
 	// request was accepted at least age ago.
 	LinesBehind(ctx context.Context, runs []enroll.RunID, age time.Duration) ([]enroll.Behind, error)
+	// Run returns the run, or an error of code NotFound.
+	Run(ctx context.Context, slug string) (enroll.RunState, error)
 }
 
 // settleTimeout ends a transaction that gets no answer at all. The server's own

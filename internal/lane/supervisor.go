@@ -102,6 +102,7 @@ func (s *Supervisor) Run(ctx context.Context) error {
 
 	g, running := errgroup.WithContext(ctx)
 	g.Go(func() error { return s.sweep(running) })
+	g.Go(func() error { return s.serveLeftovers(running) })
 	g.Go(func() error {
 		return pubsub.ListenWake(running, s.signals, s.log, func() {}, s.wake)
 	})

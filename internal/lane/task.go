@@ -26,9 +26,11 @@ const settleTask = "requests:settle"
 // so that the head of the line blocks and order holds.
 const maxRetry = 10_000
 
+const queuePrefix = "run:"
+
 // QueueName returns the name of the run's queue. It is the only place where the
 // name is built.
-func QueueName(run string) string { return "run:" + run }
+func QueueName(run string) string { return queuePrefix + run }
 
 // payload is the JSON form of a bundle: ids only, since queues are shown to
 // operators.

@@ -1,0 +1,85 @@
+package lane
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/hibiken/asynq"
+
+	"github.com/lastseat/lastseat/internal/enroll"
+	"github.com/lastseat/lastseat/internal/pubsub"
+)
+
+// leftoversEvery is the time between two looks at the queues. Asynq hands the
+// task of a killed worker out again a minute after that, so within two it is off
+// the queue.
+const leftoversEvery = time.Minute
+
+// serveLeftovers starts lanes for runs on whose queues tasks are left that
+// nobody serves: a worker was killed with one, the reply that handed one out was
+// lost, or the message that rang for one. Their lines are settled long since,
+// which the sweep sees to, so nobody else would come. A lane that finds nothing
+// to settle acknowledges them.
+func (s *Supervisor) serveLeftovers(ctx context.Context) error {
+	inspector := asynq.NewInspectorFromRedisClient(s.signals) // needs no closing: the client is ours
+	timer := time.NewTimer(s.options.SweepInterval)           // for the lock connection to be there
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-timer.C:
+		}
+		if err := s.lookAtQueues(ctx, inspector); err != nil && ctx.Err() == nil {
+			s.log.Debug("the queues cannot be looked at", "error", err) // of Redis, others speak
+		}
+		timer.Reset(leftoversEvery)
+	}
+}
+
+// lookAtQueues looks at every run's queue, one after the other.
+func (s *Supervisor) lookAtQueues(ctx context.Context, inspector *asynq.Inspector) error {
+	queues, err := inspector.Queues()
+	if err != nil {
+		return fmt.Errorf("listing the queues: %w", err)
+	}
+	for _, name := range queues {
+		slug, is := strings.CutPrefix(name, queuePrefix)
+		if !is {
+			continue
+		}
+		q, err := inspector.GetQueueInfo(name)
+		if errors.Is(err, asynq.ErrQueueNotFound) { // Redis has lost it since
+			continue
+		} else if err != nil {
+			return fmt.Errorf("looking at queue %s: %w", name, err)
+		}
+		if q.Pending+q.Active+q.Scheduled+q.Retry == 0 {
+			continue
+		}
+		if err := s.serveLeftover(ctx, slug); err != nil {
+			return fmt.Errorf("looking at queue %s: %w", name, err)
+		}
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+	}
+	return nil
+}
+
+// serveLeftover starts a lane for the run, if it has none anywhere.
+func (s *Supervisor) serveLeftover(ctx context.Context, slug string) error {
+	ctx, cancel := context.WithTimeout(ctx, sweepTimeout)
+	defer cancel()
+	run, err := s.ledger.Run(ctx, slug)
+	if enroll.CodeOf(err) == enroll.NotFound {
+		return nil // a queue that is not ours
+	} else if err != nil {
+		return err
+	}
+	s.wake(pubsub.Wake{RunID: run.ID, Run: slug})
+	return nil
+}
