@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -44,10 +45,10 @@ var faults = []fault{
 	{"redis_killed", redisKilled},
 	{"redis_frozen", redisFrozen},
 	{"redis_flushed", func(ctx context.Context, s *site, r *rand.Rand, tell teller) error {
-		return s.tellRedis(ctx, tell, []any{"FLUSHALL"})
+		return s.tellRedis(ctx, tell, "FLUSHALL")
 	}},
 	{"redis_clients_killed", func(ctx context.Context, s *site, r *rand.Rand, tell teller) error {
-		return s.tellRedis(ctx, tell, []any{"CLIENT", "KILL", "TYPE", "normal"}, []any{"CLIENT", "KILL", "TYPE", "pubsub"})
+		return s.tellRedis(ctx, tell, "CLIENT KILL TYPE normal", "CLIENT KILL TYPE pubsub")
 	}},
 	{"redis_full", redisFull},
 	{"postgres_restarted", postgresRestarted},
@@ -132,6 +133,10 @@ func rollingRestart(ctx context.Context, s *site, _ *rand.Rand, tell teller) err
 
 func restart(ctx context.Context, m *member) error {
 	defer m.Unlock()
+	// One that was started this instant cannot know yet what SIGTERM means.
+	if err := awaitAnswer(ctx, m.process, 10*time.Second, m.alive); err != nil {
+		return err
+	}
 	if !m.process.halt() || m.process.err != nil {
 		return fmt.Errorf("%s was told to stop and did not end as it should: %w", m.name, errOr(m.process.err, "it took too long"))
 	}
@@ -165,15 +170,15 @@ func redisFrozen(ctx context.Context, s *site, r *rand.Rand, tell teller) error 
 }
 
 // tellRedis has Redis do something by itself.
-func (s *site) tellRedis(ctx context.Context, tell teller, commands ...[]any) error {
+func (s *site) tellRedis(ctx context.Context, tell teller, commands ...string) error {
 	s.redis.Lock()
 	defer s.redis.Unlock()
-	tell("%v", commands)
+	tell("%s", strings.Join(commands, ", "))
 	return s.command(ctx, commands...)
 }
 
 // command sends Redis commands, past the proxies. The caller has hold of it.
-func (s *site) command(ctx context.Context, commands ...[]any) error {
+func (s *site) command(ctx context.Context, commands ...string) error {
 	o, err := redis.ParseURL(s.redisURL)
 	if err != nil {
 		return err
@@ -181,8 +186,12 @@ func (s *site) command(ctx context.Context, commands ...[]any) error {
 	client := redis.NewClient(o)
 	defer client.Close()
 	for _, c := range commands {
-		if err := client.Do(context.WithoutCancel(ctx), c...).Err(); err != nil {
-			return fmt.Errorf("telling Redis %v: %w", c, err)
+		var words []any
+		for _, word := range strings.Fields(c) {
+			words = append(words, word)
+		}
+		if err := client.Do(context.WithoutCancel(ctx), words...).Err(); err != nil {
+			return fmt.Errorf("telling Redis %s: %w", c, err)
 		}
 	}
 	return nil
@@ -191,13 +200,13 @@ func (s *site) command(ctx context.Context, commands ...[]any) error {
 func redisFull(ctx context.Context, s *site, r *rand.Rand, tell teller) error {
 	s.redis.Lock()
 	defer s.redis.Unlock()
-	if err := s.command(ctx, []any{"CONFIG", "SET", "maxmemory", "1"}); err != nil {
+	if err := s.command(ctx, "CONFIG SET maxmemory 1"); err != nil {
 		return err
 	}
 	away := between(r, 2*time.Second, 5*time.Second)
 	tell("for %s", away.Round(10*time.Millisecond))
 	sleep(ctx, away)
-	return s.command(ctx, []any{"CONFIG", "SET", "maxmemory", "0"})
+	return s.command(ctx, "CONFIG SET maxmemory 0")
 }
 
 // postgresRestarted stops Postgres as `pg_ctl stop -m immediate` does, which to

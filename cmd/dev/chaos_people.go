@@ -160,14 +160,18 @@ func (v *visitors) visit(ctx, open context.Context, run *chaosRun, r *rand.Rand)
 	return who("polling", c.await(ctx, v.waiting, 0, func() bool { return !c.holds() }))
 }
 
-// organise changes capacities. Who gets no answer does not ask again, and does
+// organise changes capacities, up and down, and in the long run up: there is to be
+// something to get until the end. Who gets no answer does not ask again, and does
 // not know what became of it.
 func (v *visitors) organise(ctx, open context.Context) error {
 	r := rand.New(rand.NewPCG(v.seed, 3)) //nolint:gosec // it is to be the same again
 	header := http.Header{"Content-Type": {"application/json"}, "Authorization": {"Bearer " + v.token}}
+	grown := make([]int, len(v.runs))
 	for sleep(open, changesEvery) {
-		run := v.runs[r.IntN(len(v.runs))]
-		body := fmt.Sprintf(`{"capacity": %d}`, r.IntN(2*run.plan.seats+20))
+		i := r.IntN(len(v.runs))
+		run := v.runs[i]
+		grown[i] += r.IntN(30)
+		body := fmt.Sprintf(`{"capacity": %d}`, max(run.plan.seats+grown[i]-20+r.IntN(40), 0))
 		if r.IntN(3) == 0 {
 			body = fmt.Sprintf(`{"waitlist_capacity": %d}`, r.IntN(80))
 		}

@@ -103,8 +103,15 @@ func (t *tool) startSite(ctx context.Context, family *family, f *folder) (*site,
 	return s, nil
 }
 
-// stop ends what the family does not.
+// stop ends the programs, which the family would stop in the order of their last
+// start, and what the family does not know.
 func (s *site) stop() {
+	for _, m := range s.members {
+		if m.process != nil {
+			s.tool.log.printf("stopping %s", m.name)
+			m.process.halt()
+		}
+	}
 	s.sink.stop()
 	s.store.Close()
 	for _, m := range s.members {
@@ -202,6 +209,7 @@ func (m *member) start() error {
 }
 
 func (m *member) ready(ctx context.Context) error { return getReady(ctx, m.admin) }
+func (m *member) alive(ctx context.Context) error { return getOK(ctx, m.admin+"/livez") }
 
 // freeze stops the process in its tracks until thaw.
 func (p *process) freeze() { p.signal(syscall.SIGSTOP) }

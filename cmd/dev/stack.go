@@ -164,8 +164,10 @@ func (t *tool) choosePorts(known bool) ([]string, error) {
 	return addresses, nil
 }
 
-func getReady(ctx context.Context, admin string) error {
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, admin+"/readyz", nil)
+func getReady(ctx context.Context, admin string) error { return getOK(ctx, admin+"/readyz") }
+
+func getOK(ctx context.Context, url string) error {
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
 		return err
 	}
@@ -175,7 +177,7 @@ func getReady(ctx context.Context, admin string) error {
 	}
 	defer response.Body.Close()
 	if response.StatusCode != http.StatusOK {
-		return fmt.Errorf("%s/readyz answers %s", admin, response.Status)
+		return fmt.Errorf("%s answers %s", url, response.Status)
 	}
 	return nil
 }
