@@ -15,6 +15,7 @@ import (
 	"github.com/lastseat/lastseat/internal/enrolltest"
 	"github.com/lastseat/lastseat/internal/housekeeping"
 	"github.com/lastseat/lastseat/internal/pgtest"
+	"github.com/lastseat/lastseat/internal/postgres"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -107,5 +108,67 @@ func TestItGoesOnWhenTheDatabaseIsBack(t *testing.T) {
 	stop()
 	if err := <-ended; err != nil {
 		t.Error(err)
+	}
+}
+
+// brittle is a ledger whose first acceptance goes through a proxy that loses it.
+type brittle struct {
+	housekeeping.Ledger
+	proxied *postgres.Store
+	cut     func()
+	lost    error
+}
+
+func (b *brittle) Accept(ctx context.Context, applications []enroll.Application) ([]enroll.Verdict, error) {
+	if b.lost != nil {
+		return b.Ledger.Accept(ctx, applications)
+	}
+	if _, err := b.proxied.Accept(ctx, nil); err != nil { // the statements are prepared
+		return nil, err
+	}
+	b.cut()
+	verdicts, err := b.proxied.Accept(ctx, applications)
+	b.lost = err
+	return verdicts, err
+}
+
+// TestTheEndOfAListIsLost, on its way or when it is in the line: it stands there
+// once. Who finds it there does not ring, for it cannot tell whether somebody
+// has: the sweep finds the line.
+func TestTheEndOfAListIsLost(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		fault pgtest.Fault
+		rings int
+	}{"on its way": {pgtest.CutRequest, 1}, "in the line": {pgtest.CutReply, 0}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			url := pgtest.URL(t)
+			s := pgtest.Open(t, url)
+			proxy := pgtest.NewProxy(t, url)
+			now := time.Now()
+			enrolltest.CreateRun(t, s, enroll.Run{
+				Slug: "a", WaitlistCapacity: enrolltest.Seats(5), PromoteUntil: now, OpensAt: now.Add(-time.Hour), ClosesAt: now.Add(time.Hour),
+			})
+			fragile := &brittle{Ledger: s, proxied: pgtest.Open(t, proxy.URL()), cut: func() { proxy.Set(test.fault) }}
+			turning := &counted{Ledger: fragile}
+			rung := 0
+			ctx, stop := context.WithCancel(context.Background())
+			ended := make(chan error, 1)
+			go func() {
+				ended <- housekeeping.Run(ctx, turning, 20*time.Millisecond, func(enroll.Bundle) { rung++ }, slog.New(slog.DiscardHandler))
+			}()
+			enrolltest.WaitUntil(t, func() bool { return turning.turns.Load() >= 5 })
+			stop()
+			if err := <-ended; err != nil {
+				t.Error(err)
+			}
+			if enroll.CodeOf(fragile.lost) != enroll.OutcomeUnknown {
+				t.Errorf("the first time ended with %v", fragile.lost)
+			}
+			if n := pgtest.Query[int64](t, url, `SELECT count(*) FROM requests`)[0]; n != 1 || rung != test.rings {
+				t.Errorf("it is %d times in the line, and was rung for %d times", n, rung)
+			}
+		})
 	}
 }

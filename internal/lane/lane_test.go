@@ -41,6 +41,10 @@ type place struct {
 
 	sender *lane.Sender
 	client redis.UniversalClient
+
+	// What the next worker uses instead of what it would, unless it is nil.
+	locks  func(context.Context) (lane.Locks, error)
+	queues redis.UniversalClient
 }
 
 func newPlace(t *testing.T) *place {
@@ -124,11 +128,17 @@ func (p *place) worker(ledger lane.Ledger, change func(*lane.Options)) *worker {
 	}
 	w := &worker{reg: prometheus.NewRegistry()}
 	metrics := lane.NewMetrics(w.reg)
-	messages, queues := p.connector().Open(), p.connector().OpenForServers(o.MaxLanes)
+	messages, queues := p.connector().Open(), p.queues
+	if queues == nil {
+		queues = p.connector().OpenForServers(o.MaxLanes)
+	}
 	announcer := pubsub.NewAnnouncer(messages)
 	settler := lane.NewSettler(ledger, 2, enrolltest.Terms(512), announcer.Announce, quiet, metrics)
-	connect := func(ctx context.Context) (lane.Locks, error) {
-		return postgres.ConnectLaneLocks(ctx, p.url, pgtest.Options, lane.IdleLocks)
+	connect := p.locks
+	if connect == nil {
+		connect = func(ctx context.Context) (lane.Locks, error) {
+			return postgres.ConnectLaneLocks(ctx, p.url, pgtest.Options, lane.IdleLocks)
+		}
 	}
 	w.Supervisor = lane.NewSupervisor(connect, ledger, settler, queues, messages, o, quiet, metrics)
 	w.stop = run(p.t, func(ctx context.Context) error {

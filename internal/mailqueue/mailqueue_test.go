@@ -14,6 +14,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/hibiken/asynq"
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/redis/go-redis/v9"
 	"go.uber.org/goleak"
 
 	"github.com/lastseat/lastseat/internal/enroll"
@@ -39,6 +40,7 @@ type place struct {
 	redis *redistest.Server
 	run   enroll.RunID
 	log   *logBook
+	hook  redis.Hook // of the clients of the next worker, unless it is nil
 	// metrics are those of the worker that was started last.
 	metrics *prometheus.Registry
 
@@ -162,6 +164,10 @@ func (p *place) worker(outbox mailqueue.Outbox, o mailqueue.Options) (stop func(
 		p.t.Fatal(err)
 	}
 	messages, queues := r.Open(), r.OpenForServers(o.Concurrency)
+	if p.hook != nil {
+		messages.AddHook(p.hook)
+		queues.AddHook(p.hook)
+	}
 	log := slog.New(slog.NewTextHandler(p.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	p.metrics = prometheus.NewRegistry()
 	office := mailqueue.NewOffice(outbox, o, log, p.metrics)
