@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/lastseat/lastseat/internal/crashpoint"
 	"github.com/lastseat/lastseat/internal/enroll"
 	"github.com/lastseat/lastseat/internal/outage"
 )
@@ -66,6 +67,7 @@ func endLists(ctx context.Context, ledger Ledger, ring func(enroll.Bundle), log 
 		if v.Err != nil || v.Receipt.Again { // somebody else was first: it is in the line
 			continue
 		}
+		crashpoint.Here(crashpoint.ListEndAccepted)
 		r := v.Receipt
 		log.Info("the waiting list ends: its time has come", "run", r.Run, "ticket", r.Ticket)
 		ring(enroll.Bundle{RunID: r.RunID, Run: r.Run, First: r.Ticket, Last: r.Ticket})

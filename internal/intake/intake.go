@@ -15,6 +15,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/lastseat/lastseat/internal/crashpoint"
 	"github.com/lastseat/lastseat/internal/enroll"
 	"github.com/lastseat/lastseat/internal/gather"
 	"github.com/lastseat/lastseat/internal/outage"
@@ -151,9 +152,11 @@ func (in *Intake) commit(gathering []*waiting) {
 	in.metrics.gatherings.Observe(float64(len(gathering)))
 	if err == nil {
 		in.outage.Worked()
+		crashpoint.Here(crashpoint.AcceptCommitted)
 		for _, b := range bundles(verdicts) {
 			in.ring(b) // first: deciding begins while the answers are on their way
 		}
+		crashpoint.Here(crashpoint.AcceptRung)
 		for i, w := range gathering {
 			in.give(w, verdicts[i])
 		}

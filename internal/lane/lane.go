@@ -11,6 +11,7 @@ import (
 	"github.com/hibiken/asynq"
 	"github.com/redis/go-redis/v9"
 
+	"github.com/lastseat/lastseat/internal/crashpoint"
 	"github.com/lastseat/lastseat/internal/enroll"
 	"github.com/lastseat/lastseat/internal/taskqueue"
 )
@@ -90,6 +91,7 @@ func (l *lane) live(ctx context.Context) {
 			case <-task.Done(): // Asynq gave up on it by itself: its lease is lost
 			}
 		}
+		crashpoint.Here(crashpoint.TaskServed)
 		return err
 	}
 	if err := server.Start(asynq.HandlerFunc(handler)); err != nil {
@@ -187,6 +189,7 @@ func (l *lane) settleUpTo(ctx context.Context, last int64, by string) error {
 				return nil
 			}
 			wait = backoff{}
+			crashpoint.Here(crashpoint.SettleMore)
 		case ctx.Err() != nil:
 			return errEnded
 		case !errors.Is(err, errElsewhere):

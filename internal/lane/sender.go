@@ -11,6 +11,7 @@ import (
 	"github.com/redis/go-redis/v9"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/lastseat/lastseat/internal/crashpoint"
 	"github.com/lastseat/lastseat/internal/enroll"
 	"github.com/lastseat/lastseat/internal/gather"
 	"github.com/lastseat/lastseat/internal/outage"
@@ -89,8 +90,10 @@ func (s *Sender) deliver(ctx context.Context, b enroll.Bundle) bool {
 }
 
 func (s *Sender) send(ctx context.Context, b enroll.Bundle) error {
+	crashpoint.Here(crashpoint.RingBegun)
 	task, options := newTask(b)
 	err := s.tasks.Enqueue(ctx, task, options...)
+	crashpoint.Here(crashpoint.RingEnqueued)
 	// Even if there is no task, as with a Redis that is full: the lane's sweep
 	// settles the line a second later.
 	return errors.Join(err, pubsub.PublishWake(ctx, s.redis, pubsub.Wake{RunID: b.RunID, Run: b.Run}))

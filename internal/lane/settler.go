@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/lastseat/lastseat/internal/crashpoint"
 	"github.com/lastseat/lastseat/internal/enroll"
 	"github.com/lastseat/lastseat/internal/gather"
 	"github.com/lastseat/lastseat/internal/pubsub"
@@ -126,6 +127,7 @@ func (s *Settler) settle(turns []*turn) {
 		case !locked:
 			t.done <- settled{err: errElsewhere}
 		default:
+			crashpoint.Here(crashpoint.SettleCommitted)
 			if p.First <= p.Last {
 				s.metrics.settled.WithLabelValues(t.by).Add(float64(p.Last - p.First + 1))
 			}

@@ -11,6 +11,7 @@ import (
 	"github.com/redis/go-redis/v9"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/lastseat/lastseat/internal/crashpoint"
 	"github.com/lastseat/lastseat/internal/enroll"
 	"github.com/lastseat/lastseat/internal/outage"
 	"github.com/lastseat/lastseat/internal/pubsub"
@@ -110,6 +111,7 @@ func (s *Supervisor) Run(ctx context.Context) error {
 	runs := s.endLanes()
 	stopKeeping()
 	err = errors.Join(err, keeper.Wait())
+	crashpoint.Here(crashpoint.LanesLeft)
 	s.handOver(context.WithoutCancel(ctx), runs)
 	return err
 }
@@ -184,6 +186,7 @@ func (s *Supervisor) start(run enroll.RunID, slug string, first bool) {
 	if !s.claim(run) {
 		return
 	}
+	crashpoint.Here(crashpoint.LaneLocked)
 	stopped, stop := context.WithCancel(context.Background())
 	l := &lane{
 		run: run, slug: slug, first: first, born: time.Now(),
@@ -225,6 +228,7 @@ func (s *Supervisor) end(l *lane) {
 	if owned {
 		delete(s.lanes, l.run)
 		s.metrics.lanes.Set(float64(len(s.lanes)))
+		crashpoint.Here(crashpoint.LaneEnded)
 		s.giveUp(l.run)
 		if len(s.crowded) > 0 {
 			next := s.crowded[0]
@@ -237,6 +241,7 @@ func (s *Supervisor) end(l *lane) {
 	if !owned || stopping {
 		return
 	}
+	crashpoint.Here(crashpoint.LaneReleased)
 	ctx, cancel := context.WithTimeout(context.Background(), settleTimeout)
 	defer cancel()
 	behind, err := s.ledger.LinesBehind(ctx, []enroll.RunID{l.run}, 0)

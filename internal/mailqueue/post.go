@@ -16,6 +16,7 @@ import (
 	"github.com/redis/go-redis/v9"
 	"golang.org/x/time/rate"
 
+	"github.com/lastseat/lastseat/internal/crashpoint"
 	"github.com/lastseat/lastseat/internal/enroll"
 	"github.com/lastseat/lastseat/internal/outage"
 	"github.com/lastseat/lastseat/internal/taskqueue"
@@ -107,6 +108,7 @@ func (p *Post) handle(ctx context.Context, t *asynq.Task) error {
 	if err := p.limit.Wait(ctx); err != nil {
 		return err
 	}
+	crashpoint.Here(crashpoint.MailTaken)
 	// From here on it goes to the end, even if the worker is stopping: to give
 	// up in the middle would be to send it twice.
 	began := time.Now()
@@ -121,9 +123,12 @@ func (p *Post) handle(ctx context.Context, t *asynq.Task) error {
 		return nil
 	}
 	p.blind.Worked()
+	crashpoint.Here(crashpoint.MailClaimed)
 	end, result := p.attempt(m, began.Add(claimTimeout+p.options.SendTimeout))
 	p.metrics.attempts.WithLabelValues(string(m.Kind), result).Inc()
+	crashpoint.Here(crashpoint.MailSent)
 	p.note(ctx, m, end)
+	crashpoint.Here(crashpoint.MailNoted)
 	return nil
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/lastseat/lastseat/internal/crashpoint"
 	"github.com/lastseat/lastseat/internal/enroll"
 	"github.com/lastseat/lastseat/internal/outage"
 	"github.com/lastseat/lastseat/internal/taskqueue"
@@ -80,6 +81,7 @@ func (r *Relay) look(ctx context.Context) {
 	// the queue once more, which is one task all the same.
 	var relayed []enroll.DueMail
 	for _, d := range due {
+		crashpoint.Here(crashpoint.RelayDue)
 		task, options := newTask(d)
 		if err := r.tasks.Enqueue(ctx, task, options...); err != nil {
 			r.queue.Failed(err)
@@ -89,6 +91,7 @@ func (r *Relay) look(ctx context.Context) {
 		relayed = append(relayed, d)
 	}
 	if len(relayed) > 0 {
+		crashpoint.Here(crashpoint.RelayEnqueued)
 		err = r.outbox.MailsRelayed(ctx, relayed, relayAgain)
 	}
 	r.asked(ctx, err)
@@ -99,6 +102,7 @@ func (r *Relay) remind(ctx context.Context) {
 	for more := true; more; {
 		ctx, cancel := context.WithTimeout(ctx, lookTimeout)
 		written, err := r.outbox.Remind(ctx, r.options.RemindBefore, remindMost)
+		crashpoint.Here(crashpoint.RemindersWritten)
 		r.asked(ctx, err)
 		cancel()
 		more = err == nil && written == remindMost

@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"github.com/lastseat/lastseat/internal/crashpoint"
 	"github.com/lastseat/lastseat/internal/enroll"
 )
 
@@ -118,6 +119,7 @@ func (s *Store) Accept(ctx context.Context, applications []enroll.Application) (
 		return nil, &enroll.Error{Code: enroll.Unavailable, Err: fmt.Errorf("%s: %w", doing, err)} // nothing was sent
 	}
 	defer conn.Release()
+	crashpoint.Here(crashpoint.AcceptBegun)
 	if err := conn.SendBatch(ctx, batch).Close(); err != nil {
 		return nil, commitFailure(doing, err)
 	}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/lastseat/lastseat/internal/crashpoint"
 	"github.com/lastseat/lastseat/internal/enroll"
 )
 
@@ -157,6 +158,7 @@ func (s *Store) Settle(ctx context.Context, runs []enroll.RunID, terms enroll.Te
 		progress[run.id] = progressOf(run, settled, perRun)
 	}
 	w.finish()
+	crashpoint.Here(crashpoint.SettleRead)
 	if err := conn.SendBatch(ctx, w.batch).Close(); err != nil {
 		return nil, translate(doing, err)
 	}

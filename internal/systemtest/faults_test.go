@@ -73,6 +73,13 @@ func TestARushInWhich(t *testing.T) {
 
 // hasLane tells whether the worker has a lane: it says so in its metrics.
 func (p *process) hasLane() bool {
+	p.t.Helper()
+	return strings.Contains(p.metrics(), "\nlastseat_lanes 1\n")
+}
+
+// metrics returns what the program tells Prometheus.
+func (p *process) metrics() string {
+	p.t.Helper()
 	answer, err := http.Get("http://" + p.Admin + "/metrics")
 	if err != nil {
 		p.t.Fatal(err)
@@ -82,7 +89,7 @@ func (p *process) hasLane() bool {
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	return strings.Contains(string(text), "\nlastseat_lanes 1\n")
+	return string(text)
 }
 
 func TestAnAPIThatIsKilled(t *testing.T) {

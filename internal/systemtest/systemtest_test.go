@@ -37,13 +37,23 @@ func TestMain(m *testing.M) {
 			panic(err)
 		}
 		defer os.RemoveAll(bin)
-		build := exec.Command("go", "build", "-buildvcs=false", "-o", bin+"/", "../../cmd/api", "../../cmd/worker")
-		if out, err := build.CombinedOutput(); err != nil {
-			fmt.Fprintf(os.Stderr, "building the programs: %v\n%s", err, out)
+		if err := buildPrograms(bin); err != nil {
+			fmt.Fprintln(os.Stderr, err)
 			return 1
 		}
 		return m.Run()
 	}())
+}
+
+// buildPrograms builds api and worker into a folder, with more arguments if they
+// are to be other than those that are deployed.
+func buildPrograms(dir string, more ...string) error {
+	args := append([]string{"build", "-buildvcs=false", "-o", dir + "/"}, more...)
+	out, err := exec.Command("go", append(args, "../../cmd/api", "../../cmd/worker")...).CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("building the programs: %w\n%s", err, out)
+	}
+	return nil
 }
 
 // site is a database and a Redis, and the processes that work on them.
@@ -78,12 +88,22 @@ type listening struct {
 // start starts api or worker and waits until it is ready.
 func (s *site) start(program string) *process {
 	s.t.Helper()
-	cmd := exec.Command(filepath.Join(bin, program))
+	p := s.launch(filepath.Join(bin, program))
+	if !p.becomesReady() {
+		s.t.Fatalf("%s ended", program)
+	}
+	return p
+}
+
+// launch starts the program at path, with more of an environment.
+func (s *site) launch(path string, env ...string) *process {
+	s.t.Helper()
+	cmd := exec.Command(path)
 	cmd.Env = []string{
 		"LASTSEAT_POSTGRES_URL=" + s.url, "LASTSEAT_REDIS_URL=" + s.redis.URL(),
 		"LASTSEAT_API_LISTEN=127.0.0.1:0", "LASTSEAT_API_ADMIN_LISTEN=127.0.0.1:0", "LASTSEAT_WORKER_ADMIN_LISTEN=127.0.0.1:0",
 	}
-	cmd.Env = append(cmd.Env, s.env...)
+	cmd.Env = append(append(cmd.Env, s.env...), env...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	out, err := cmd.StdoutPipe()
 	if err != nil {
@@ -100,22 +120,36 @@ func (s *site) start(program string) *process {
 		_ = cmd.Process.Kill()
 		<-p.exited
 	})
+	return p
+}
+
+// becomesReady waits until the program is ready, or returns false when it has
+// ended before.
+func (p *process) becomesReady() bool {
+	p.t.Helper()
 	select {
 	case p.listening = <-p.addresses:
 	case <-p.exited:
-		s.t.Fatalf("%s ended", program)
+		return false
 	case <-time.After(20 * time.Second):
-		s.t.Fatalf("%s does not listen", program)
+		p.t.Fatalf("%s does not listen", p.cmd)
 	}
-	enrolltest.WaitUntil(s.t, func() bool {
+	ready := false
+	enrolltest.WaitUntil(p.t, func() bool {
+		select {
+		case <-p.exited:
+			return true
+		default:
+		}
 		answer, err := http.Get("http://" + p.Admin + "/readyz")
 		if err != nil {
 			return false
 		}
 		answer.Body.Close()
-		return answer.StatusCode == http.StatusOK
+		ready = answer.StatusCode == http.StatusOK
+		return ready
 	})
-	return p
+	return ready
 }
 
 // read finds out where the program listens, and shows its errors.
@@ -227,14 +261,7 @@ func do(r *http.Request, want int, v any) error {
 // checks it against the rules and against what people were told.
 func (s *site) requireSettled(run string, seats int, answers []told, within time.Duration) {
 	s.t.Helper()
-	began := time.Now()
-	enrolltest.WaitUntil(s.t, func() bool {
-		return pgtest.Query[bool](s.t, s.url, `
-			SELECT l.last_ticket = r.settled_ticket FROM runs r JOIN lines l ON l.run_id = r.id WHERE r.slug = $1`, run)[0]
-	})
-	if took := time.Since(began); took > within {
-		s.t.Errorf("the line moved on for %s after the last answer, at most %s belong", took, within)
-	}
+	s.requireDecided(run, within)
 	pgtest.RequireSound(s.t, s.url)
 	line := make(map[string]bool)
 	for _, each := range pgtest.Query[string](s.t, s.url, `SELECT id || ' ' || ticket FROM requests`) {
@@ -256,5 +283,18 @@ func (s *site) requireSettled(run string, seats int, answers []told, within time
 	// The first who asked are the first served.
 	if last := pgtest.Query[int64](s.t, s.url, `SELECT max(ticket) FROM requests WHERE status = 'confirmed'`)[0]; last != int64(seats) {
 		s.t.Errorf("the last ticket with a seat is %d, want %d", last, seats)
+	}
+}
+
+// requireDecided waits until the run's line is decided, at most for within.
+func (s *site) requireDecided(run string, within time.Duration) {
+	s.t.Helper()
+	began := time.Now()
+	enrolltest.WaitUntil(s.t, func() bool {
+		return pgtest.Query[bool](s.t, s.url, `
+			SELECT l.last_ticket = r.settled_ticket FROM runs r JOIN lines l ON l.run_id = r.id WHERE r.slug = $1`, run)[0]
+	})
+	if took := time.Since(began); took > within {
+		s.t.Errorf("the line moved on for %s after the last answer, at most %s belong", took, within)
 	}
 }

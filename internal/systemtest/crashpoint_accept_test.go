@@ -1,0 +1,80 @@
+package systemtest
+
+import (
+	"syscall"
+	"testing"
+
+	"github.com/lastseat/lastseat/internal/crashpoint"
+	"github.com/lastseat/lastseat/internal/enrolltest"
+	"github.com/lastseat/lastseat/internal/pgtest"
+)
+
+// What somebody sees whose request an API dies of.
+const (
+	noAnswer  = true  // none
+	anyAnswer = false // none, or 202
+)
+
+// anAPIDies has the second request kill its API, after which so many are in the
+// line. What is there is decided although nobody rang or asks again; who asks
+// again has the same place.
+func anAPIDies(unanswered bool, inLine int64) crash {
+	return func(t *testing.T, at crashpoint.Point) {
+		const seats = 3
+		s := newCrashSite(t)
+		s.openCrashRun(seats)
+		s.start("worker")
+		api := s.startToDie("api", string(at)+":2")
+		answers := make([]told, 6)
+		s.askAll(api, "a", answers, 0, 1)
+		err := s.ask(api, "a", 1, &answers[1])
+		api.requireDead()
+		if err == nil && unanswered {
+			t.Errorf("it was answered: %+v", answers[1])
+		}
+		if n, _ := s.inLine(); n != inLine {
+			t.Errorf("%d are in the line, want %d", n, inLine)
+		}
+		s.requireAskedAgain(answers, err == nil, seats)
+	}
+}
+
+// requireAskedAgain starts the API again as a supervisor does, and shows that
+// everything that was accepted is decided without it, and that asking again gives
+// nobody a second place. Person 1 asked in vain, or was told so.
+func (s *site) requireAskedAgain(answers []told, answered bool, seats int) {
+	s.t.Helper()
+	s.requireDecided("a", found)
+	api := s.start("api")
+	first := answers[1]
+	s.askAll(api, "a", answers, 0, len(answers))
+	if answered && (first.ID != answers[1].ID || first.Ticket != answers[1].Ticket) {
+		s.t.Errorf("who was told %+v was told %+v the second time", first, answers[1])
+	}
+	s.requireSettled("a", seats, answers, found)
+}
+
+// TestAnAPIThatIsKilledWhileItsCommitIsOnTheWay: Postgres has all of it and waits
+// for a lock, which it gets when nobody is there any more.
+func TestAnAPIThatIsKilledWhileItsCommitIsOnTheWay(t *testing.T) {
+	t.Parallel()
+	const seats = 3
+	s := newCrashSite(t)
+	s.openCrashRun(seats)
+	s.start("worker")
+	api := s.start("api")
+	answers := make([]told, 6)
+	s.askAll(api, "a", answers, 0, 1)
+	release := pgtest.Hold(t, s.url, `SELECT FROM lines FOR UPDATE`)
+	asked := make(chan error, 1)
+	go func() { asked <- s.ask(api, "a", 1, &told{}) }()
+	enrolltest.WaitUntil(t, func() bool { return pgtest.LockWaiters(t, s.url) == 1 })
+	api.signal(syscall.SIGKILL)
+	<-api.exited
+	if err := <-asked; err == nil {
+		t.Error("it was answered")
+	}
+	release()
+	enrolltest.WaitUntil(t, func() bool { n, _ := s.inLine(); return n == 2 })
+	s.requireAskedAgain(answers, false, seats)
+}

@@ -1,0 +1,203 @@
+package systemtest
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/lastseat/lastseat/internal/crashpoint"
+	"github.com/lastseat/lastseat/internal/enrolltest"
+	"github.com/lastseat/lastseat/internal/pgtest"
+)
+
+// crash makes a process die at a point, starts another one as a supervisor does,
+// and shows what became of everybody. docs/design.md has the same as a table.
+type crash func(t *testing.T, at crashpoint.Point)
+
+var crashes = map[crashpoint.Point]crash{
+	// The person sees no answer where somebody dies before it, and asks again.
+	crashpoint.AcceptBegun:     anAPIDies(noAnswer, 1),
+	crashpoint.AcceptCommitted: anAPIDies(noAnswer, 2),
+	crashpoint.AcceptRung:      anAPIDies(noAnswer, 2),
+	// 202, or no answer, for they are given at the same time.
+	crashpoint.RingBegun:    anAPIDies(anyAnswer, 2),
+	crashpoint.RingEnqueued: anAPIDies(anyAnswer, 2),
+
+	// From here on everybody is answered 202 at once, whoever dies, and hears the
+	// outcome later.
+	crashpoint.LaneLocked:      aWorkerDies(false),
+	crashpoint.SettleRead:      aWorkerDies(false),
+	crashpoint.SettleCommitted: theAnnouncementDies,
+	crashpoint.SettleMore:      aRunIsCalledOffByHalves,
+	crashpoint.TaskServed:      aWorkerDies(true),
+	crashpoint.LaneEnded:       aWorkerDies(true),
+	crashpoint.LaneReleased:    aWorkerDies(true),
+	crashpoint.LanesLeft:       aWorkerThatStopsDies,
+	crashpoint.ListEndAccepted: theEndOfAListIsNotRungFor,
+
+	crashpoint.RemindersWritten: theRelayDiesWithReminders,
+	crashpoint.RelayDue:         aMailIsInterrupted("pending 1", 1),
+	crashpoint.RelayEnqueued:    aMailIsInterrupted("pending 1", 1),
+	crashpoint.MailTaken:        aMailIsInterrupted("pending 1", 1),
+	crashpoint.MailClaimed:      aMailIsInterrupted("pending 1", 1),
+	crashpoint.MailSent:         aMailIsInterrupted("pending 1", 2), // the one window
+	crashpoint.MailNoted:        aMailIsInterrupted("sent 1", 1),
+}
+
+// TestCrashPoints shows for each point that a process dies there, and that
+// nothing is lost. That a reply is lost and everybody lives is shown where the
+// conversation is:
+//
+//	the commit that accepts     internal/intake and internal/postgres, TestAcceptOverABrokenConnection;
+//	                            internal/httpapi, TestPostgres_that_breaks_off_during_a_commit_costs_no_ticket
+//	the end of a waiting list   internal/housekeeping, TestTheEndOfAListIsLost
+//	what settling reads         internal/postgres, TestSettleAtTheSameTime/a_settler_whose_connection_dies_…
+//	what settling commits       internal/lane, TestTheReplyToASettlementIsLost
+//	lane locks                  internal/lane, TestAWordOnTheLockConnectionIsLost
+//	the sweep's look            internal/lane, TestALookAtTheLinesIsLost
+//	enqueueing and waking       internal/lane, TestARingIsLost; the subscription, TestLanesInTrouble/a_connection_to_Redis_…
+//	a lane and its queue        internal/lane, TestAWordBetweenALaneAndItsQueueIsLost
+//	what is announced           internal/watch, TestWait/finds_out_by_itself_when_a_message_is_lost
+//	relay, post and the outbox  internal/mailqueue, TestAWordToTheOutboxIsLost
+//	relay, post and the queue   internal/mailqueue, TestAWordToTheQueueIsLost
+//	the answer to a mail        internal/courier, TestReuse/a_message_is_handed_over_once_…;
+//	                            TestAWorkerThatIsKilledBeforeItNotesWhatItSent
+func TestCrashPoints(t *testing.T) {
+	t.Parallel()
+	for _, at := range crashpoint.All() {
+		t.Run(string(at), func(t *testing.T) {
+			t.Parallel()
+			show := crashes[at]
+			if show == nil {
+				t.Fatal("nobody has shown what happens if a process dies here")
+			}
+			show(t, at)
+		})
+	}
+}
+
+// found is the time within which a line is decided that nobody rang for, with the
+// settings of newCrashSite: its head is a second old, then a sweep over all runs
+// comes, every half second instead of every ten. The rest is for a busy machine.
+const found = 5 * time.Second
+
+// newCrashSite is a site whose workers look around often.
+func newCrashSite(t *testing.T) *site {
+	t.Helper()
+	s := newSite(t)
+	s.env = []string{"LASTSEAT_WORKER_SWEEP_INTERVAL=200ms", "LASTSEAT_WORKER_SWEEP_ALL_INTERVAL=500ms", "LASTSEAT_WORKER_LANE_IDLE=200ms"}
+	return s
+}
+
+// crashing is the folder with the programs that have crash points.
+var crashing = sync.OnceValues(func() (string, error) {
+	dir := filepath.Join(bin, "crashing")
+	return dir, buildPrograms(dir, "-tags", "crashpoints")
+})
+
+// startToDie starts api or worker, which dies at the point, perhaps before it is
+// ready. With ":n" behind the point it dies there the n-th time.
+func (s *site) startToDie(program, at string) *process {
+	s.t.Helper()
+	dir, err := crashing()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	p := s.launch(filepath.Join(dir, program), crashpoint.Variable+"="+at)
+	p.becomesReady()
+	return p
+}
+
+// requireDead waits until the program has died at its point. Nobody else kills
+// it, so this shows that it came there, too.
+func (p *process) requireDead() {
+	p.t.Helper()
+	select {
+	case <-p.exited:
+	case <-time.After(20 * time.Second):
+		p.t.Fatal("it never came to its crash point")
+	}
+	if status := p.cmd.ProcessState.Sys().(syscall.WaitStatus); !status.Signaled() || status.Signal() != syscall.SIGKILL {
+		p.t.Fatalf("it did not die at its crash point: %s", p.cmd.ProcessState)
+	}
+}
+
+// inLine returns how many requests are in the lines, and how many are decided.
+func (s *site) inLine() (all, decided int64) {
+	s.t.Helper()
+	all = pgtest.Query[int64](s.t, s.url, `SELECT sum(last_ticket)::bigint FROM lines`)[0]
+	return all, pgtest.Query[int64](s.t, s.url, `SELECT sum(settled_ticket)::bigint FROM runs`)[0]
+}
+
+// askAll asks for the people from to up to, each of whom is answered 202.
+func (s *site) askAll(api *process, run string, answers []told, from, upTo int) {
+	s.t.Helper()
+	for n := from; n < upTo; n++ {
+		if err := s.ask(api, run, n, &answers[n]); err != nil {
+			s.t.Fatalf("person %d: %v", n, err)
+		}
+	}
+}
+
+// TestDeployedProgramsHaveNoCrashPoints: whoever knows the variable cannot kill
+// them with it, and they say so instead of passing over it.
+func TestDeployedProgramsHaveNoCrashPoints(t *testing.T) {
+	t.Parallel()
+	words := func(path string) (found []string) {
+		program, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, p := range crashpoint.All() {
+			if bytes.Contains(program, []byte(p)) {
+				found = append(found, string(p))
+			}
+		}
+		if bytes.Contains(program, []byte(crashpoint.Variable)) {
+			found = append(found, crashpoint.Variable)
+		}
+		return found
+	}
+	dir, err := crashing()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, program := range []string{"api", "worker"} {
+		if found := words(filepath.Join(bin, program)); found != nil {
+			t.Errorf("%s has %q in it", program, found)
+		}
+		if found := words(filepath.Join(dir, program)); len(found) != len(crashpoint.All())+1 {
+			t.Errorf("with crash points, %s has only %q in it: looking for words proves nothing", program, found)
+		}
+		code, out := runProgram(t, []string{crashpoint.Variable + "=" + string(crashpoint.AcceptBegun)}, program)
+		if code != 1 || !strings.Contains(out, crashpoint.Variable+": unknown variable") {
+			t.Errorf("%s: status %d: %s", program, code, out)
+		}
+	}
+}
+
+// TestAPointThatThereIsNot ends the program at once, or a test would wait for a
+// death that never comes.
+func TestAPointThatThereIsNot(t *testing.T) {
+	t.Parallel()
+	if _, err := crashing(); err != nil {
+		t.Fatal(err)
+	}
+	for _, at := range []string{"", "lunch", "accept-begun:", "accept-begun:0", "accept-begun:once"} {
+		code, out := runProgram(t, []string{crashpoint.Variable + "=" + at}, "crashing/api")
+		if code != 2 || !strings.Contains(out, "is no crash point") {
+			t.Errorf("%q: status %d: %s", at, code, out)
+		}
+	}
+}
+
+// openCrashRun opens the run "a" with some seats.
+func (s *site) openCrashRun(seats int) {
+	s.t.Helper()
+	enrolltest.OpenRun(s.t, pgtest.Open(s.t, s.url), "a", enrolltest.Seats(seats))
+}
