@@ -59,7 +59,8 @@ func TestAWordOnTheLockConnectionIsLost(t *testing.T) {
 	t.Parallel()
 	for _, word := range []string{"TryLock", "Unlock", "Ping"} {
 		for name, fault := range map[string]pgtest.Fault{
-			"is not said": pgtest.CutRequest, "is not answered": pgtest.CutReply, "is said into nothing": pgtest.Deafen,
+			"is not said": pgtest.CutRequest, "is not answered": pgtest.CutReply,
+			"is said into nothing": pgtest.Deafen, "is answered into nothing": pgtest.LoseReply,
 		} {
 			t.Run(word+" "+name, func(t *testing.T) {
 				t.Parallel()
@@ -100,7 +101,7 @@ func TestAWordOnTheLockConnectionIsLost(t *testing.T) {
 type brittleLedger struct {
 	lane.Ledger
 	proxied lane.Ledger
-	cut     func() // before the proxied one
+	cut     func() // before the proxied one, unless it is nil
 	look    atomic.Bool
 	settle  atomic.Bool
 
@@ -128,6 +129,12 @@ func (b *brittleLedger) Settle(ctx context.Context, runs []enroll.RunID, terms e
 	ledger, proxied := b.Ledger, b.settle.CompareAndSwap(true, false)
 	if proxied {
 		ledger = b.proxied
+	}
+	if proxied && b.cut != nil {
+		if _, err := ledger.Settle(ctx, []enroll.RunID{0}, terms); err != nil { // the statements are prepared
+			return nil, err
+		}
+		b.cut()
 	}
 	progress, err := ledger.Settle(ctx, runs, terms)
 	b.mu.Lock()
@@ -221,4 +228,29 @@ func TestTheReplyToASettlementIsLost(t *testing.T) {
 			pgtest.RequireSound(t, p.url)
 		})
 	}
+}
+
+// TestWhatASettlementReadsIsLostWithoutNotice: Postgres waits with the run locked
+// for what comes next, and gives it up, long before the worker does.
+func TestWhatASettlementReadsIsLostWithoutNotice(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	enrolltest.OpenRun(t, p.store, "a", enrolltest.Seats(2))
+	ledger, proxy := p.brittle()
+	ledger.cut = func() { proxy.Set(pgtest.LoseReply) }
+	ledger.settle.Store(true)
+	p.worker(ledger, attentive)
+	began := time.Now()
+	p.ask("a", 1, 2, 3)
+	p.waitUntilDrained()
+	if took := time.Since(began); took > 10*time.Second+slack {
+		t.Errorf("the line moved again after %s", took)
+	}
+	ledger.mu.Lock()
+	defer ledger.mu.Unlock()
+	if ledger.lost == nil || ledger.settled[0].First != 1 {
+		t.Errorf("it was not lost: %v, then %+v", ledger.lost, ledger.settled[0])
+	}
+	proxy.Set(pgtest.Refuse) // or what is deaf would take long to close
+	pgtest.RequireSound(t, p.url)
 }

@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"strings"
-	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -28,28 +28,24 @@ type brittle struct {
 	proxied *postgres.Store
 	at      string
 	cut     func()
-
-	mu   sync.Mutex
-	done bool
-	err  error // with which it ended
+	done    atomic.Bool
+	lost    chan error // has room for one: with which it ended
 }
 
 // converse has the conversation: by way of the proxy, if it is the one to be lost.
 // That has another one before, about nothing, so that the connection stands, the
 // statements are prepared, and the fault hits their execution.
 func (b *brittle) converse(at string, prepare, ask func(*postgres.Store) error) error {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.at != at || b.done {
+	if b.at != at || !b.done.CompareAndSwap(false, true) {
 		return ask(b.Store)
 	}
-	b.done = true
 	if err := prepare(b.proxied); err != nil {
 		return err
 	}
 	b.cut()
-	b.err = ask(b.proxied)
-	return b.err
+	err := ask(b.proxied)
+	b.lost <- err
+	return err
 }
 
 func (b *brittle) MailsDue(ctx context.Context, most int) (due []enroll.DueMail, err error) {
@@ -107,21 +103,28 @@ func TestAWordToTheOutboxIsLost(t *testing.T) {
 		{"ClaimMail", pgtest.CutReply, claim},
 		{"EndMailAttempt", pgtest.CutRequest, 0},
 		{"EndMailAttempt", pgtest.CutReply, 0},
+		{"MailsDue", pgtest.LoseReply, 5 * time.Second},     // of silence are enough for a look
+		{"MailsRelayed", pgtest.LoseReply, 5 * time.Second}, // until the test knows that it was lost
+		{"ClaimMail", pgtest.LoseReply, claim},
+		{"EndMailAttempt", pgtest.LoseReply, 3 * time.Second}, // and so many for an attempt
 	} {
-		name := test.at + " is not answered"
-		if test.fault == pgtest.CutRequest {
-			name = test.at + " is not said"
-		}
-		t.Run(name, func(t *testing.T) {
+		name := map[pgtest.Fault]string{
+			pgtest.CutRequest: " is not said", pgtest.CutReply: " is not answered", pgtest.LoseReply: " is answered into nothing",
+		}[test.fault]
+		t.Run(test.at+name, func(t *testing.T) {
 			t.Parallel()
 			p := newPlace(t)
 			proxy := pgtest.NewProxy(t, p.url)
-			outbox := &brittle{Store: p.store, proxied: pgtest.Open(t, proxy.URL()), at: test.at, cut: func() { proxy.Set(test.fault) }}
+			outbox := &brittle{
+				Store: p.store, proxied: pgtest.Open(t, proxy.URL()), at: test.at,
+				cut: func() { proxy.Set(test.fault) }, lost: make(chan error, 1),
+			}
 			p.worker(outbox, short)
 			p.confirm(1)
 			began := time.Now()
-			lost := func() bool { outbox.mu.Lock(); defer outbox.mu.Unlock(); return outbox.err != nil }
-			enrolltest.WaitUntil(t, lost)
+			if err := <-outbox.lost; err == nil {
+				t.Error("nothing was lost")
+			}
 			if test.within == time.Minute {
 				// A minute passes.
 				enrolltest.WaitUntil(t, func() bool {
@@ -137,6 +140,7 @@ func TestAWordToTheOutboxIsLost(t *testing.T) {
 			}
 			p.confirm(2)
 			p.waitFor("sent 2")
+			proxy.Set(pgtest.Refuse) // or what is deaf would take long to close
 		})
 	}
 }

@@ -56,7 +56,8 @@ var crashes = map[crashpoint.Point]crash{
 //	the commit that accepts     internal/intake and internal/postgres, TestAcceptOverABrokenConnection;
 //	                            internal/httpapi, TestPostgres_that_breaks_off_during_a_commit_costs_no_ticket
 //	the end of a waiting list   internal/housekeeping, TestTheEndOfAListIsLost
-//	what settling reads         internal/postgres, TestSettleAtTheSameTime/a_settler_whose_connection_dies_…
+//	what settling reads         internal/postgres, TestSettleAtTheSameTime/a_settler_whose_connection_dies_…;
+//	                            internal/lane, TestWhatASettlementReadsIsLostWithoutNotice
 //	what settling commits       internal/lane, TestTheReplyToASettlementIsLost
 //	lane locks                  internal/lane, TestAWordOnTheLockConnectionIsLost
 //	the sweep's look            internal/lane, TestALookAtTheLinesIsLost
