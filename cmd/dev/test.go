@@ -26,10 +26,14 @@ func (t *tool) test(ctx context.Context, args []string) error {
 	}
 
 	goTest := func(ctx context.Context, postgresURL string) error {
-		return t.goTest(ctx, goTestArgs(race, args), append(os.Environ(),
+		env := append(os.Environ(),
 			"LASTSEAT_TEST_POSTGRES_URL="+postgresURL,
 			"LASTSEAT_TEST_REDIS_SERVER="+redisServer,
-		))
+		)
+		if own.postgresDir != "" { // else the tests that kill a server look for one themselves
+			env = append(env, "LASTSEAT_TEST_POSTGRES_BIN="+own.postgresDir)
+		}
+		return t.goTest(ctx, goTestArgs(race, args), env)
 	}
 	if postgresURL != "" {
 		t.log.printf("using the Postgres of LASTSEAT_TEST_POSTGRES_URL")
