@@ -102,7 +102,7 @@ func serve(ctx context.Context, c config.Config, log *slog.Logger) error {
 			Handler:           api,
 			ReadHeaderTimeout: c.API.ReadHeaderTimeout,
 			ReadTimeout:       c.API.ReadTimeout,
-			WriteTimeout:      c.API.MaxWait + c.Intake.CommitTimeout + 10*time.Second,
+			WriteTimeout:      c.API.MaxWait + 2*c.Intake.CommitTimeout + 10*time.Second, // a POST waits for one commit and has one
 			IdleTimeout:       c.API.IdleTimeout,
 			MaxHeaderBytes:    16 << 10,
 			ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelDebug),

@@ -98,13 +98,14 @@ type API struct {
 type Intake struct {
 	// Committers is how many transactions are on their way at once, 1..16. Each run belongs to one committer.
 	Committers int `yaml:"committers" bounds:"1..16"`
-	// Waiting is how many requests may wait for a commit, 1..1000000, shared evenly by the committers. More are answered
-	// 503 at once.
+	// Waiting is how many requests may wait for a commit, 1..1000000, shared evenly by the committers. While commits are
+	// slow, only as many as half of CommitTimeout suffices for. More are answered 503 at once.
 	Waiting int `yaml:"waiting" bounds:"1..1000000"`
 	// Gathering is the most requests in one transaction, 1..5000.
 	Gathering int `yaml:"gathering" bounds:"1..5000"`
 	// CommitTimeout is how long a committer tries before it answers 503 outcome_unknown, 500ms..1m: half of it for one
-	// try, and after a broken connection the rest for trying the same ids again.
+	// try, and after a broken connection the rest for trying the same ids again. Who has waited that long for a commit to
+	// begin is answered 503 in place of it.
 	CommitTimeout time.Duration `yaml:"commit_timeout" bounds:"500ms..1m"`
 }
 

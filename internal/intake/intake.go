@@ -10,6 +10,7 @@ import (
 	"context"
 	"hash/fnv"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -35,7 +36,7 @@ type Options struct {
 	Committers    int           // transactions at once, each with runs of its own
 	Waiting       int           // applications that may wait for one; shared evenly by the committers
 	Gathering     int           // applications in one
-	CommitTimeout time.Duration // after which the outcome is given up as unknown; half of it for one try
+	CommitTimeout time.Duration // after which the outcome is given up as unknown; half of it for one try. Nobody waits longer for a commit to begin
 }
 
 // Intake is the door to the lines. Run must be running for Accept to return.
@@ -43,7 +44,7 @@ type Intake struct {
 	ledger  Ledger
 	options Options
 	ring    func(enroll.Bundle)
-	queues  []chan *waiting // one per committer
+	queues  []*queue // one per committer
 	log     *slog.Logger
 	outage  *outage.Log
 	metrics metrics
@@ -52,6 +53,7 @@ type Intake struct {
 // waiting is an application on its way to a commit.
 type waiting struct {
 	enroll.Application
+	since time.Time
 	// same holds later applications of this gathering for the same run with the
 	// same IdempotencyKey: they get this one's answer.
 	same   []*waiting
@@ -64,7 +66,7 @@ func New(ledger Ledger, o Options, ring func(enroll.Bundle), log *slog.Logger, r
 	in := &Intake{ledger: ledger, options: o, ring: ring, log: log}
 	in.outage = outage.New(log, slog.LevelError, "requests are not accepted")
 	for range o.Committers {
-		in.queues = append(in.queues, make(chan *waiting, max(o.Waiting/o.Committers, 1)))
+		in.queues = append(in.queues, newQueue(max(o.Waiting/o.Committers, 1), o.Gathering, o.CommitTimeout/2))
 	}
 	in.metrics = newMetrics(reg, in.Waiting)
 	return in
@@ -74,19 +76,17 @@ func New(ledger Ledger, o Options, ring func(enroll.Bundle), log *slog.Logger, r
 //
 // Its errors have the codes NotFound, RunNotOpen and RunClosed (no ticket was
 // issued), KeyReused (the IdempotencyKey belongs to another application), Busy
-// (too many wait), Unavailable or LineBlocked (the ledger, or this line, does
+// (too many wait, or it would wait too long), Unavailable or LineBlocked (the ledger, or this line, does
 // not take requests now), Internal (it cannot be stored) and OutcomeUnknown: if
 // it was accepted, it has the ID of the receipt. The same goes for the end of
 // ctx, which never cancels a commit.
 func (in *Intake) Accept(ctx context.Context, a enroll.Application) (enroll.Receipt, error) {
-	w := &waiting{Application: a, answer: make(chan enroll.Verdict, 1)}
+	w := &waiting{Application: a, since: time.Now(), answer: make(chan enroll.Verdict, 1)}
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(a.Run))
-	select {
-	case in.queues[h.Sum32()%uint32(len(in.queues))] <- w:
-	default:
+	if !in.queues[h.Sum32()%uint32(len(in.queues))].join(w) {
 		in.metrics.refused.WithLabelValues(string(enroll.Busy)).Inc()
-		return enroll.Receipt{}, enroll.Errorf(enroll.Busy, "too many requests are waiting: try again in a moment")
+		return enroll.Receipt{}, errBusy
 	}
 	select {
 	case v := <-w.answer:
@@ -100,7 +100,7 @@ func (in *Intake) Accept(ctx context.Context, a enroll.Application) (enroll.Rece
 func (in *Intake) Waiting() int {
 	n := 0
 	for _, q := range in.queues {
-		n += len(q)
+		n += len(q.waiting)
 	}
 	return n
 }
@@ -108,15 +108,33 @@ func (in *Intake) Waiting() int {
 // Run commits what arrives until ctx ends, then what is still waiting.
 func (in *Intake) Run(ctx context.Context) error {
 	var g errgroup.Group
-	for _, queue := range in.queues {
+	for _, q := range in.queues {
 		g.Go(func() error {
-			for all := range gather.Each(ctx, queue, in.options.Gathering) {
-				in.commit(foldSame(all))
+			for all := range gather.Each(ctx, q.waiting, in.options.Gathering) {
+				if gathering := foldSame(in.inTime(all)); len(gathering) > 0 {
+					q.measure(func() { in.commit(gathering) })
+				}
 			}
 			return nil
 		})
 	}
 	return g.Wait()
+}
+
+// errBusy: nothing was accepted.
+var errBusy = enroll.Errorf(enroll.Busy, "too many requests are waiting: try again in a moment")
+
+// inTime returns those whose turn has come soon enough and sends the others
+// away. The door leaves out whom it sees waiting that long; here are those for
+// whom commits have become slow since.
+func (in *Intake) inTime(all []*waiting) []*waiting {
+	return slices.DeleteFunc(all, func(w *waiting) bool {
+		late := time.Since(w.since) > in.options.CommitTimeout
+		if late {
+			in.give(w, enroll.Verdict{Err: errBusy})
+		}
+		return late
+	})
 }
 
 // foldSame attaches repetitions of an IdempotencyKey to the first one of the
