@@ -3,6 +3,7 @@ package httpapi
 import (
 	"context"
 	"errors"
+	"math/rand/v2"
 	"net/http"
 	"strconv"
 	"time"
@@ -107,11 +108,22 @@ func (a *api) problem(c *gin.Context, err error) {
 		c.Header("WWW-Authenticate", `Bearer realm="organisers"`)
 	}
 	if p.Status == http.StatusServiceUnavailable {
-		c.Header("Retry-After", strconv.Itoa(1))
+		c.Header("Retry-After", strconv.Itoa(comeBackAfter(e.Code)))
 	}
 	c.Header("Cache-Control", "no-store")
 	c.Header("Content-Type", "application/problem+json") // kept by JSON
 	c.AbortWithStatusJSON(p.Status, p)
+}
+
+// comeBackAfter returns after how many seconds to try again. A crowd that was sent
+// away in one second must not come back in one second, so its members are told
+// different ones.
+func comeBackAfter(code enroll.Code) int {
+	const spread = 5
+	if code == enroll.Busy {
+		return 1 + rand.IntN(spread) //nolint:gosec // it hides nothing
+	}
+	return 1
 }
 
 // instant returns a time as JSON shows it, or nil for the zero time.
