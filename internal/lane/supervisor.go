@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -48,6 +49,8 @@ type Supervisor struct {
 	log     *slog.Logger
 	metrics *Metrics
 	blind   *outage.Log // the sweep cannot look
+
+	deaf atomic.Bool // Redis did not answer this worker at the last sweep
 
 	ending  sync.WaitGroup // lanes that have not ended
 	closing sync.WaitGroup // servers of lanes that have
@@ -238,7 +241,9 @@ func (s *Supervisor) end(l *lane) {
 	}
 	stopping := s.stopping
 	s.mu.Unlock()
-	if !owned || stopping {
+	// Who hears nothing lost no wake-up, and would take the lane again and again:
+	// a worker that does hear may have it, or else the next sweep takes it.
+	if !owned || stopping || s.deaf.Load() {
 		return
 	}
 	crashpoint.Here(crashpoint.LaneReleased)

@@ -32,7 +32,9 @@ func (s *Supervisor) sweep(ctx context.Context) error {
 		case <-s.look:
 			s.lookAtAll(ctx)
 		case now := <-ticker.C:
-			if s.redisAway(ctx) || now.Sub(all) >= s.options.SweepAllInterval {
+			deaf := s.redisAway(ctx)
+			s.deaf.Store(deaf)
+			if deaf || now.Sub(all) >= s.options.SweepAllInterval {
 				all = now
 				s.lookAtAll(ctx)
 			} else if runs := s.heardOf(now); len(runs) > 0 {

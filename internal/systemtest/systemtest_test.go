@@ -76,17 +76,22 @@ type process struct {
 	addresses chan listening
 	exited    chan struct{}
 	listening
+
+	mu     sync.Mutex
+	errors []string // the lines that it logged as errors
 }
 
 // listening is what a program logs once it listens.
 type listening struct {
+	Level string `json:"level"`
 	Msg   string `json:"msg"`
 	API   string `json:"api"`
 	Admin string `json:"admin"`
 }
 
-// start starts api or worker and waits until it is ready.
-func (s *site) start(program string) *process {
+// start starts api or worker, with more in its environment if that is given, and
+// waits until it is ready.
+func (s *site) start(program string, env ...string) *process {
 	s.t.Helper()
 	p := s.launch(filepath.Join(bin, program))
 	if !p.becomesReady() {
@@ -152,12 +157,18 @@ func (p *process) becomesReady() bool {
 	return ready
 }
 
-// read finds out where the program listens, and shows its errors.
+// read finds out where the program listens, and keeps its errors.
 func (p *process) read(out io.Reader) {
 	for lines := bufio.NewScanner(out); lines.Scan(); {
 		var l listening
-		if json.Unmarshal(lines.Bytes(), &l) == nil && l.Msg == "listening" {
+		switch err := json.Unmarshal(lines.Bytes(), &l); {
+		case err != nil:
+		case l.Msg == "listening":
 			p.addresses <- l
+		case l.Level == "ERROR":
+			p.mu.Lock()
+			p.errors = append(p.errors, lines.Text())
+			p.mu.Unlock()
 		}
 	}
 	_ = p.cmd.Wait()

@@ -1,0 +1,28 @@
+package systemtest
+
+import (
+	"testing"
+
+	"github.com/lastseat/lastseat/internal/enrolltest"
+	"github.com/lastseat/lastseat/internal/pgtest"
+)
+
+// TestAWorkerThatIsCutOffFromRedis keeps its lock connection, and with its sweep
+// it moves the line, at the sweep's pace. It must not keep the lane from a
+// worker that hears of every request.
+func TestAWorkerThatIsCutOffFromRedis(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, recovery{})
+	enrolltest.OpenRun(t, s.store, "a", nil)
+	w, other := s.worker(true), s.worker(true)
+	stop := s.trickle("a", false)
+	defer stop()
+	enrolltest.WaitUntil(t, func() bool { return s.decided("a") > 25 })
+	if !w.hasLane() {
+		w, other = other, w
+	}
+	w.redis.Set(pgtest.BlackHole)
+	const byTask = `lastseat_requests_settled_total{by="task"}`
+	before := other.metric(byTask)
+	enrolltest.WaitUntil(t, func() bool { return other.metric(byTask) > before+100 })
+}
