@@ -1,0 +1,159 @@
+package systemtest
+
+import (
+	"bufio"
+	"encoding/json"
+	"net"
+	"net/http"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/lastseat/lastseat/internal/enroll"
+	"github.com/lastseat/lastseat/internal/enrolltest"
+	"github.com/lastseat/lastseat/internal/pgtest"
+)
+
+// held is what was seen while people waited with a poll each, and when all of
+// them were told.
+type held struct {
+	memory float64       // MiB that the api held, more than before
+	cpu    float64       // percent of a core that the api used
+	post   time.Duration // the longest that one of 30 others waited who asked for a seat meanwhile
+	told   time.Duration // from a decision to its answer, at most
+	all    time.Duration // from the first decision to the last answer
+}
+
+// hold has so many people poll at once, each on a connection of their own, looks
+// at the api while they wait, and has a worker decide all of them.
+func hold(t testing.TB, people int) (h held) {
+	t.Helper()
+	letOpen(t, uint64(people)+500)
+	s := newSite(t)
+	store := pgtest.Open(t, s.url)
+	enrolltest.OpenRun(t, store, "a", nil)
+	enrolltest.OpenRun(t, store, "crowd", enrolltest.Seats(seats))
+	api := s.start("api")
+	s.speed(api, 0)
+	var crowd []enroll.Application
+	for n := range people {
+		crowd = append(crowd, enrolltest.Person("crowd", n))
+	}
+	for left := crowd; len(left) > 0; left = left[min(500, len(left)):] {
+		if _, err := store.Accept(t.Context(), left[:min(500, len(left))]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	before := api.memory()
+
+	conns := make([]net.Conn, people)
+	for n, a := range crowd {
+		conns[n] = api.dial()
+		if _, err := conns[n].Write([]byte("GET /v1/registrations/" + a.ID.String() + "?wait=25 HTTP/1.1\r\nHost: api\r\n\r\n")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	enrolltest.WaitUntil(t, func() bool { return api.metric("lastseat_people_waiting") == float64(people) })
+	h.memory = api.memory() - before
+	began, used := time.Now(), api.cpu()
+	time.Sleep(6 * time.Second) // two looks at everybody
+	h.cpu = 100 * float64(api.cpu()-used) / float64(time.Since(began))
+	h.post = s.speed(api, 1000)
+
+	var mu sync.Mutex
+	var first, last time.Time
+	var hearing sync.WaitGroup
+	for _, conn := range conns {
+		hearing.Go(func() {
+			_ = conn.SetReadDeadline(time.Now().Add(40 * time.Second))
+			var r struct {
+				Final     bool
+				DecidedAt time.Time `json:"decided_at"`
+			}
+			answer, err := http.ReadResponse(bufio.NewReaderSize(conn, 1024), nil)
+			if err == nil {
+				err = json.NewDecoder(answer.Body).Decode(&r)
+			}
+			at := time.Now()
+			if err != nil || answer.StatusCode != http.StatusOK || !r.Final {
+				t.Errorf("somebody who waited was told %+v, %v", r, err)
+				return
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			h.told = max(h.told, at.Sub(r.DecidedAt))
+			if first.IsZero() || r.DecidedAt.Before(first) {
+				first = r.DecidedAt
+			}
+			if at.After(last) {
+				last = at
+			}
+		})
+	}
+	s.start("worker")
+	hearing.Wait()
+	h.all = last.Sub(first)
+	t.Logf("%d polls: %.0f MiB, %.1f %% of a core, another's request took %s at most; from decision to answer %s at most, all of them within %s",
+		people, h.memory, h.cpu, h.post, h.told, h.all)
+	for _, conn := range conns {
+		conn.Close()
+	}
+	api.requireQuiet()
+	pgtest.RequireSound(t, s.url)
+	return h
+}
+
+// letOpen makes sure that this process, and so those that it starts, may have so
+// many connections.
+func letOpen(t testing.TB, files uint64) {
+	t.Helper()
+	var limit syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
+		t.Fatal(err)
+	}
+	if limit.Cur >= files {
+		return
+	}
+	limit.Cur, limit.Max = files, max(limit.Max, files)
+	if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
+		t.Fatalf("this needs %d open files, see ulimit -n: %v", files, err)
+	}
+}
+
+func TestPollsOfACrowd(t *testing.T) {
+	t.Parallel()
+	const people = 2000
+	h := hold(t, people)
+	// Bounds by cause, on a machine that runs other tests: a goroutine and two
+	// buffers each, not a copy of something large; a few reads in three seconds,
+	// not one per person; and nobody hears of it only by the look every three
+	// seconds.
+	if h.memory > people*100/1024. {
+		t.Errorf("%d polls hold %.0f MiB", people, h.memory)
+	}
+	if h.cpu > 50 {
+		t.Errorf("%d polls use %.0f %% of a core", people, h.cpu)
+	}
+	if h.post > time.Second || h.all > 6*time.Second {
+		t.Errorf("others waited %s, and all heard within %s", h.post, h.all)
+	}
+}
+
+// BenchmarkPolls holds 8000 polls: -benchtime 1x. docs/operations.md has the
+// numbers.
+func BenchmarkPolls(b *testing.B) {
+	const people = 8000
+	for b.Loop() {
+		h := hold(b, people)
+		if h.post > 100*time.Millisecond || h.all > 2*time.Second {
+			b.Errorf("others waited %s, and all heard within %s", h.post, h.all)
+		}
+		b.ReportMetric(0, "ns/op")
+		b.ReportMetric(h.memory, "MiB")
+		b.ReportMetric(h.cpu, "%core")
+		b.ReportMetric(milliseconds(h.post), "ms-post-worst")
+		b.ReportMetric(milliseconds(h.told), "ms-told-worst")
+		b.ReportMetric(milliseconds(h.all), "ms-all-told")
+	}
+}
