@@ -8,6 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/lastseat/lastseat/internal/calendar"
+	"github.com/lastseat/lastseat/internal/enroll"
 )
 
 func TestEntry_keeps_texts(t *testing.T) {
@@ -44,6 +45,16 @@ func TestEntry_keeps_texts(t *testing.T) {
 
 func TestEntry_keeps_any_text(t *testing.T) {
 	t.Parallel()
+	nasty := rapid.StringOfN(rapid.OneOf(rapid.Rune(), rapid.SampledFrom([]rune("\r\n\t \\,;:\"'^\x00\x7f\u0085"))), 1, 200, -1)
+	rapid.Check(t, func(t *rapid.T) {
+		checkTexts(t, nasty.Draw(t, "title"), nasty.Draw(t, "place"), nasty.Draw(t, "organiser"), nasty.Draw(t, "reply-to"))
+	})
+}
+
+// checkTexts states what holds for every text that somebody may type for a
+// course.
+func checkTexts(t rapid.TB, title, place, organiser, replyTo string) {
+	t.Helper()
 	// Every line end becomes LF, and what TEXT cannot hold a blank.
 	want := func(s string) string {
 		return strings.Map(func(r rune) rune {
@@ -51,20 +62,40 @@ func TestEntry_keeps_any_text(t *testing.T) {
 				return ' '
 			}
 			return r
-		}, strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(s))
+		}, strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(strings.ToValidUTF8(s, "\ufffd")))
 	}
-	nasty := rapid.StringOfN(rapid.OneOf(rapid.Rune(), rapid.SampledFrom([]rune("\r\n\t \\,;:\"'^\x00\x7f\u0085"))), 1, 200, -1)
-	rapid.Check(t, func(t *rapid.T) {
-		e := enrolment()
-		e.For.Title, e.For.Place = nasty.Draw(t, "title"), nasty.Draw(t, "place")
-		e.For.Organiser = nasty.Draw(t, "organiser")
-		_, event := parse(t, calendar.Entry(calendar.Publish, e, house, at))
-		if got := value(t, event, "SUMMARY"); got != want(e.For.Title) {
-			t.Errorf("got the title %q, want %q", got, want(e.For.Title))
+	e := enrolment()
+	e.For.Title, e.For.Place, e.For.Organiser, e.For.ReplyTo = title, place, organiser, replyTo
+	_, event := parse(t, calendar.Entry(calendar.Publish, e, house, at))
+	if got := value(t, event, "SUMMARY"); got != want(title) {
+		t.Errorf("got the title %q, want %q", got, want(title))
+	}
+	if place == "" {
+		if event.Props.Get("LOCATION") != nil {
+			t.Error("there is a place")
 		}
-		if got := value(t, event, "LOCATION"); got != want(e.For.Place) {
-			t.Errorf("got the place %q, want %q", got, want(e.For.Place))
-		}
+	} else if got := value(t, event, "LOCATION"); got != want(place) {
+		t.Errorf("got the place %q, want %q", got, want(place))
+	}
+	by := event.Props.Get("ORGANIZER")
+	if by == nil || !strings.HasPrefix(by.Value, "mailto:") || len(by.Params) > 1 || event.Props.Get("ATTENDEE") != nil {
+		t.Fatalf("the organiser %q at %q is %+v", organiser, replyTo, by)
+	}
+	if _, err := enroll.ParseAddress(replyTo); err != nil && by.Value != "mailto:"+house.Address {
+		t.Errorf("answers go to %q", by.Value)
+	}
+}
+
+func FuzzEntry(f *testing.F) {
+	for _, seed := range []string{
+		"x", "", "a,b;c:d", `\n \,`, "x\nEND:VEVENT\nBEGIN:VEVENT\nSUMMARY:y", "a\r\nATTENDEE:y", `x";CN="y`, "\x00\x7f\u0085\u2028", "\xff\xfe", "👩‍👩‍👧‍👦",
+		strings.Repeat("ü", 75), " ", "\ufeff", "^n^'",
+	} {
+		f.Add(seed, seed, seed, "go@school.example")
+		f.Add(seed, "", seed, seed)
+	}
+	f.Fuzz(func(t *testing.T, title, place, organiser, replyTo string) {
+		checkTexts(t, title, place, organiser, replyTo)
 	})
 }
 

@@ -58,12 +58,34 @@ func TestParseSlug(t *testing.T) {
 // The schema states the same rule with this expression.
 func TestParseSlugAgreesWithTheExpression(t *testing.T) {
 	t.Parallel()
-	rule := regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*$`)
 	rapid.Check(t, func(t *rapid.T) {
 		slug := rapid.StringOfN(rapid.OneOf(rapid.SampledFrom([]rune("abz019-")), rapid.SampledFrom([]rune("abz019-A_.é"))), 0, 67, -1).Draw(t, "slug")
-		_, err := enroll.ParseSlug(slug)
-		if want := rule.MatchString(slug) && len(slug) <= 64; (err == nil) != want {
-			t.Errorf("ParseSlug(%q) says %v, the expression %t", slug, err, want)
-		}
+		checkSlug(t, slug)
 	})
+}
+
+var slugRule = regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*$`)
+
+// checkSlug states what holds for every text that somebody may send as a slug.
+func checkSlug(t rapid.TB, text string) {
+	t.Helper()
+	slug, err := enroll.ParseSlug(text)
+	if want := slugRule.MatchString(text) && len(text) <= 64; (err == nil) != want {
+		t.Errorf("ParseSlug(%q) says %v, the expression %t", text, err, want)
+	}
+	if err == nil && slug != text {
+		t.Errorf("ParseSlug(%q) = %q", text, slug)
+	}
+	if err != nil {
+		if f := fault(t, err); f.Field != "slug" || f.Code != "form" || slug != "" {
+			t.Errorf("ParseSlug(%q) = %q, %+v", text, slug, f)
+		}
+	}
+}
+
+func FuzzParseSlug(f *testing.F) {
+	for _, seed := range []string{"", "a", "go-1", "-", "go-", "go--1", "Go", "gö", "go\n", "go\x00", "\xff", strings.Repeat("a", 64), strings.Repeat("a-", 32) + "a"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) { checkSlug(t, text) })
 }

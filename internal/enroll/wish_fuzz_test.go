@@ -1,0 +1,121 @@
+package enroll_test
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/uuid"
+
+	"github.com/lastseat/lastseat/internal/enroll"
+)
+
+// FuzzApply holds the application against its parts: it is accepted if each of
+// them is, and a refusal names all that are not.
+func FuzzApply(f *testing.F) {
+	f.Add("Ada Lovelace", "ada@example.org", "de", true, int64(3))
+	f.Add("", "", "", true, int64(-1))
+	f.Add("\u202e", "Ada <ada@example.org>", "EN", true, int64(enroll.MaxPlaces+1))
+	f.Add("Ada", "ada@BÜCHER.example", "xx", false, int64(1)<<40)
+	f.Fuzz(func(t *testing.T, name, email, language string, given bool, limit int64) {
+		wish := enroll.Wish{Run: "go-1", Name: name, Email: email, IdempotencyKey: "k"}
+		var want []string
+		if _, err := enroll.ParseName(name); err != nil {
+			want = append(want, "name")
+		}
+		if _, err := enroll.ParseAddress(email); err != nil {
+			want = append(want, "email")
+		}
+		if given {
+			most := int(limit)
+			wish.Language, wish.WaitlistLimit = &language, &most
+			if !slices.Contains(enroll.Languages, enroll.Language(language)) {
+				want = append(want, "language")
+			}
+			if limit < 0 || limit > enroll.MaxPlaces {
+				want = append(want, "max_waitlist_position")
+			}
+		}
+		a, err := enroll.Apply(wish)
+		if err != nil {
+			var got []string
+			e, is := errors.AsType[*enroll.Error](err)
+			if !is || e.Code != enroll.Invalid || a.ID != uuid.Nil {
+				t.Fatalf("got %+v, %v", a, err)
+			}
+			for _, each := range e.Faults {
+				got = append(got, each.Field)
+			}
+			if !slices.Equal(got, want) {
+				t.Errorf("%+v has faults in %q, want %q", wish, got, want)
+			}
+			return
+		}
+		if len(want) > 0 {
+			t.Fatalf("%+v is accepted in spite of %q", wish, want)
+		}
+		if a.ID == uuid.Nil || a.Kind != enroll.Register || a.Run != wish.Run || a.IdempotencyKey != "k" || a.ByOrganiser {
+			t.Errorf("got %+v", a)
+		}
+		// Whoever says the same in other blanks has said the same: it is what a
+		// repeated IdempotencyKey is held against.
+		wish.Name, wish.Email = " "+string(a.Name)+"\t", "\r\n"+a.Address.Typed
+		again, err := enroll.Apply(wish)
+		if err != nil || !enroll.ReceiptFor(a, enroll.Registration{}).Says(again) || again.ID == a.ID {
+			t.Errorf("%+v became %+v, %v", a, again, err)
+		}
+	})
+}
+
+// FuzzParseWords looks for words that are taken for one of the few there are.
+func FuzzParseWords(f *testing.F) {
+	for _, seed := range []string{"", "en", "de", "EN", " en", "en\x00", "pending", "sent", "failed", "skipped", "Sent", "\xff"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, word string) {
+		language, err := enroll.ParseLanguage(word)
+		if known := word == "en" || word == "de"; (err == nil) != known || err == nil && string(language) != word {
+			t.Errorf("ParseLanguage(%q) = %q, %v", word, language, err)
+		}
+		if err != nil {
+			if f := fault(t, err); f.Field != "language" || language != "" {
+				t.Errorf("ParseLanguage(%q) = %q, %+v", word, language, f)
+			}
+		}
+		state, err := enroll.ParseMailState(word)
+		if known := slices.Contains(strings.Fields("pending sent failed skipped"), word); (err == nil) != known || err == nil && string(state) != word {
+			t.Errorf("ParseMailState(%q) = %q, %v", word, state, err)
+		}
+		if err != nil {
+			if f := fault(t, err); f.Field != "state" || state != "" {
+				t.Errorf("ParseMailState(%q) = %q, %+v", word, state, f)
+			}
+		}
+	})
+}
+
+// FuzzApplyResize holds the numbers that are accepted against their bounds.
+func FuzzApplyResize(f *testing.F) {
+	f.Add(true, int64(0), true, int64(enroll.MaxPlaces))
+	f.Add(true, int64(-1), false, int64(0))
+	f.Add(false, int64(0), true, int64(enroll.MaxPlaces+1))
+	f.Fuzz(func(t *testing.T, limited bool, seats int64, listed bool, places int64) {
+		limit := func(is bool, n int64) *enroll.Limit {
+			if !is {
+				return &enroll.Limit{}
+			}
+			most := int(n)
+			return &enroll.Limit{Most: &most}
+		}
+		within := func(is bool, n int64) bool { return !is || n >= 0 && n <= enroll.MaxPlaces }
+		c := enroll.Change{Capacity: limit(limited, seats), WaitlistCapacity: limit(listed, places)}
+		a, err := enroll.ApplyResize("go-1", c)
+		if want := within(limited, seats) && within(listed, places); (err == nil) != want || err != nil && enroll.CodeOf(err) != enroll.Invalid {
+			t.Fatalf("%+v: %v", c, err)
+		}
+		if err == nil && (a.Change != c || a.Kind != enroll.Resize || !a.ByOrganiser) {
+			t.Errorf("got %+v", a)
+		}
+	})
+}
