@@ -14,6 +14,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"math"
 	"strconv"
 	"sync/atomic"
 	"time"
@@ -121,7 +122,7 @@ func parseTask(t *asynq.Task) (enroll.DueMail, error) {
 	if err := json.Unmarshal(t.Payload(), &p); err != nil {
 		return enroll.DueMail{}, fmt.Errorf("reading a task: %w", err)
 	}
-	if t.Type() != sendTask || p.Attempts < 0 {
+	if t.Type() != sendTask || p.ID == uuid.Nil || p.Attempts < 0 || p.Attempts >= math.MaxInt32 { // more than the outbox can count
 		return enroll.DueMail{}, fmt.Errorf("reading a task: type %q after %d attempts is not ours", t.Type(), p.Attempts)
 	}
 	return enroll.DueMail(p), nil

@@ -246,7 +246,7 @@ func oneLine(words string) string {
 		return unicode.IsSpace(r) || !unicode.IsGraphic(r)
 	}), " ")
 	if runes := []rune(words); len(runes) > maxProblem {
-		words = string(runes[:maxProblem])
+		words = strings.TrimRight(string(runes[:maxProblem]), " ")
 	}
 	return words
 }

@@ -27,6 +27,9 @@ const (
 	settledChannel = "lastseat:1:settled"
 )
 
+// errNotOurs is that of a message that nobody of us has written.
+var errNotOurs = errors.New("not a message of ours")
+
 // Wake says that a run's line has requests to settle.
 type Wake struct {
 	RunID enroll.RunID
@@ -36,30 +39,45 @@ type Wake struct {
 	Released bool
 }
 
-// PublishWake rings for a run.
-func PublishWake(ctx context.Context, c redis.UniversalClient, w Wake) error {
+// message returns the wake-up as it travels.
+func (w Wake) message() string {
 	released := 0
 	if w.Released {
 		released = 1
 	}
-	return c.Publish(ctx, wakeChannel, fmt.Sprintf("%d %s %d", w.RunID, w.Run, released)).Err()
+	return fmt.Sprintf("%d %s %d", w.RunID, w.Run, released)
+}
+
+// parseWake reads what message wrote, and nothing else.
+func parseWake(message string) (w Wake, err error) {
+	var released int
+	if _, err := fmt.Sscanf(message, "%d %s %d", &w.RunID, &w.Run, &released); err != nil {
+		return Wake{}, err
+	}
+	if _, err := enroll.ParseSlug(w.Run); err != nil {
+		return Wake{}, err
+	}
+	w.Released = released == 1
+	if w.RunID < 1 || w.message() != message {
+		return Wake{}, errNotOurs
+	}
+	return w, nil
+}
+
+// PublishWake rings for a run.
+func PublishWake(ctx context.Context, c redis.UniversalClient, w Wake) error {
+	return c.Publish(ctx, wakeChannel, w.message()).Err()
 }
 
 // ListenWake calls each for every wake-up until ctx ends, and connected whenever
 // the subscription was made anew: messages before that may be lost.
 func ListenWake(ctx context.Context, c redis.UniversalClient, log *slog.Logger, connected func(), each func(Wake)) error {
 	return listen(ctx, c, wakeChannel, log, connected, func(payload string) error {
-		var w Wake
-		var released int
-		if _, err := fmt.Sscanf(payload, "%d %s %d", &w.RunID, &w.Run, &released); err != nil {
-			return err
+		w, err := parseWake(payload)
+		if err == nil {
+			each(w)
 		}
-		if _, err := enroll.ParseSlug(w.Run); err != nil {
-			return err
-		}
-		w.Released = released == 1
-		each(w)
-		return nil
+		return err
 	})
 }
 
@@ -67,6 +85,20 @@ func ListenWake(ctx context.Context, c redis.UniversalClient, log *slog.Logger, 
 type Settled struct {
 	RunID       enroll.RunID
 	First, Last int64
+}
+
+// message returns the message as it travels.
+func (s Settled) message() string { return fmt.Sprintf("%d %d %d", s.RunID, s.First, s.Last) }
+
+// parseSettled reads what message wrote, and nothing else.
+func parseSettled(message string) (s Settled, err error) {
+	if _, err := fmt.Sscanf(message, "%d %d %d", &s.RunID, &s.First, &s.Last); err != nil {
+		return Settled{}, err
+	}
+	if s.RunID < 1 || s.First < 1 || s.Last < s.First || s.message() != message {
+		return Settled{}, errNotOurs
+	}
+	return s, nil
 }
 
 // Announcer publishes Settled messages outside of everybody's wait.
@@ -96,7 +128,7 @@ func (a *Announcer) Run(ctx context.Context) error {
 		publishing, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 		_, _ = a.client.Pipelined(publishing, func(p redis.Pipeliner) error {
 			for _, s := range all {
-				p.Publish(publishing, settledChannel, fmt.Sprintf("%d %d %d", s.RunID, s.First, s.Last))
+				p.Publish(publishing, settledChannel, s.message())
 			}
 			return nil
 		}) // a lost message is legal: see the package
@@ -109,12 +141,11 @@ func (a *Announcer) Run(ctx context.Context) error {
 // whenever the subscription was made anew: messages before that may be lost.
 func ListenSettled(ctx context.Context, c redis.UniversalClient, log *slog.Logger, connected func(), each func(Settled)) error {
 	return listen(ctx, c, settledChannel, log, connected, func(payload string) error {
-		var s Settled
-		if _, err := fmt.Sscanf(payload, "%d %d %d", &s.RunID, &s.First, &s.Last); err != nil {
-			return err
+		s, err := parseSettled(payload)
+		if err == nil {
+			each(s)
 		}
-		each(s)
-		return nil
+		return err
 	})
 }
 

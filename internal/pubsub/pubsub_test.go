@@ -66,7 +66,7 @@ func TestWake(t *testing.T) {
 	}
 
 	t.Run("what is not ours is passed over", func(t *testing.T) {
-		for _, bad := range []string{"", "x", "1", "1 UPPER 0", "99999999999 a 0", "1 a"} {
+		for _, bad := range []string{"", "x", "1", "1 UPPER 0", "99999999999 a 0", "1 a", "0 a 0", "-1 a 0", "1 a 2", "1 a 0 0", "+1 a 0", " 1 a 0"} {
 			if err := c.Publish(t.Context(), "lastseat:1:wake", bad).Err(); err != nil {
 				t.Fatal(err)
 			}
