@@ -20,24 +20,32 @@ func (l *limitJSON) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	return json.UnmarshalDecode(d, &l.Most)
 }
 
+// resizeJSON is the body of a request for other capacities.
+type resizeJSON struct {
+	Capacity         limitJSON `json:"capacity"`
+	WaitlistCapacity limitJSON `json:"waitlist_capacity"`
+}
+
+// application returns what is asked for, or an error of code Invalid.
+func (r resizeJSON) application(run string) (enroll.Application, error) {
+	change := enroll.Change{Capacity: r.Capacity.Limit, WaitlistCapacity: r.WaitlistCapacity.Limit}
+	if change == (enroll.Change{}) {
+		return enroll.Application{}, enroll.FaultIn("capacity", enroll.Invalid, "required", "is required, unless waitlist_capacity is there")
+	}
+	return enroll.ApplyResize(run, change)
+}
+
 // resize answers PATCH /v1/runs/{run} with 202 once the request is in the line.
 func (a *api) resize(c *gin.Context) error {
 	run, err := runSlug(c)
 	if err != nil {
 		return err
 	}
-	var body struct {
-		Capacity         limitJSON `json:"capacity"`
-		WaitlistCapacity limitJSON `json:"waitlist_capacity"`
-	}
+	var body resizeJSON
 	if err := a.decode(c, &body); err != nil {
 		return err
 	}
-	change := enroll.Change{Capacity: body.Capacity.Limit, WaitlistCapacity: body.WaitlistCapacity.Limit}
-	if change == (enroll.Change{}) {
-		return enroll.FaultIn("capacity", enroll.Invalid, "required", "is required, unless waitlist_capacity is there")
-	}
-	application, err := enroll.ApplyResize(run, change)
+	application, err := body.application(run)
 	if err != nil {
 		return err
 	}

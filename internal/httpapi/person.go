@@ -17,6 +17,22 @@ type personJSON struct {
 	Status enroll.Status `json:"status"`
 }
 
+// correctionJSON is the body of a correction.
+type correctionJSON struct {
+	Name  string `json:"name"`
+	Email string `json:"email"`
+}
+
+// person returns who it shall be, or an error with every fault of the body.
+func (b correctionJSON) person() (enroll.Name, enroll.Address, error) {
+	name, bad := enroll.ParseName(b.Name)
+	address, badAddress := enroll.ParseAddress(b.Email)
+	if e, is := errors.AsType[*enroll.Error](badAddress); is {
+		bad = withFaults(bad, e.Faults...)
+	}
+	return name, address, bad
+}
+
 // correctPerson answers PATCH /v1/runs/{run}/registrations/{ticket}. Nothing
 // moves in the line, so that it is done when it is answered.
 func (a *api) correctPerson(c *gin.Context) error {
@@ -24,20 +40,13 @@ func (a *api) correctPerson(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	var body struct {
-		Name  string `json:"name"`
-		Email string `json:"email"`
-	}
+	var body correctionJSON
 	if err := a.decode(c, &body); err != nil {
 		return err
 	}
-	name, bad := enroll.ParseName(body.Name)
-	address, badAddress := enroll.ParseAddress(body.Email)
-	if e, is := errors.AsType[*enroll.Error](badAddress); is {
-		bad = withFaults(bad, e.Faults...)
-	}
-	if bad != nil {
-		return bad
+	name, address, err := body.person()
+	if err != nil {
+		return err
 	}
 	ctx, cancel := reading(c)
 	defer cancel()

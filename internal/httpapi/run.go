@@ -53,19 +53,13 @@ func showRun(r enroll.RunState) runJSON {
 
 // listRuns answers GET /v1/runs?course=&registration=open.
 func (a *api) listRuns(c *gin.Context) error {
-	course := c.Query("course")
-	if course != "" {
-		if _, err := enroll.ParseSlug(course); err != nil {
-			return enroll.FaultIn("course", enroll.Invalid, "form", "must be the slug of a course")
-		}
-	}
-	registration := c.Query("registration")
-	if registration != "" && registration != string(enroll.Open) {
-		return enroll.FaultIn("registration", enroll.Invalid, "unknown", "must be open, or left out")
+	course, open, err := runsQuery(c)
+	if err != nil {
+		return err
 	}
 	ctx, cancel := reading(c)
 	defer cancel()
-	runs, err := a.catalogue.Runs(ctx, course, registration != "")
+	runs, err := a.catalogue.Runs(ctx, course, open)
 	if err != nil {
 		return err
 	}
@@ -75,6 +69,21 @@ func (a *api) listRuns(c *gin.Context) error {
 	}
 	c.JSON(http.StatusOK, gin.H{"runs": list})
 	return nil
+}
+
+// runsQuery returns which runs are asked for: those of a course, "" being any,
+// and only those that take registrations now.
+func runsQuery(c *gin.Context) (course string, open bool, err error) {
+	if course = c.Query("course"); course != "" {
+		if _, err := enroll.ParseSlug(course); err != nil {
+			return "", false, enroll.FaultIn("course", enroll.Invalid, "form", "must be the slug of a course")
+		}
+	}
+	registration := c.Query("registration")
+	if registration != "" && registration != string(enroll.Open) {
+		return "", false, enroll.FaultIn("registration", enroll.Invalid, "unknown", "must be open, or left out")
+	}
+	return course, registration != "", nil
 }
 
 func (a *api) getRun(c *gin.Context) error {
