@@ -9,6 +9,7 @@ CANCEL   ?= 0
 SECONDS  ?= 60
 SEED     ?=
 JSON     ?=
+SECONDS  ?= 5
 ARGS     ?=
 
 # Builds cmd/dev and becomes it, so that signals and exit statuses pass. Built under another name first: somebody may
@@ -19,6 +20,7 @@ dev = mkdir -p .dev/bin && new=.dev/bin/dev.$$$$ && \
 
 .DEFAULT_GOAL := help
 .PHONY: help run test rush chaos oversell lint build
+.PHONY: help run test fuzz rush oversell lint build
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -28,6 +30,9 @@ run: ## Postgres, Redis, API and worker in the foreground, with example courses 
 
 test: ## the whole suite with -race; ARGS="-run Settle ./internal/enroll" for a part of it
 	@$(dev) test $(ARGS)
+
+fuzz: ## every fuzz test for SECONDS=5, one after the other; says where an input is saved that makes one fail
+	@$(dev) fuzz -seconds=$(SECONDS)
 
 rush: ## PEOPLE=500 want SEATS=20 at once; WAITLIST=300 (or all) places to wait, CANCEL=0.3 of them cancel; JSON=1: numbers
 	@$(dev) rush -people=$(PEOPLE) -seats=$(SEATS) -waitlist=$(WAITLIST) -cancel=$(CANCEL) $(if $(JSON),-json)

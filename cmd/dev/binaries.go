@@ -185,11 +185,24 @@ func versionOf(program string) (float64, error) {
 	if err != nil {
 		return 0, fmt.Errorf("asking %s for its version: %w", program, err)
 	}
-	m := versionPattern.FindSubmatch(out)
-	if m == nil {
+	version := versionIn(out)
+	if version == 0 {
 		return 0, fmt.Errorf("%s does not tell its version: %q", program, out)
 	}
-	return strconv.ParseFloat(string(m[1]), 64)
+	return version, nil
+}
+
+// versionIn returns the first two numbers of the version that a program tells, 0 if it tells none.
+func versionIn(out []byte) float64 {
+	m := versionPattern.FindSubmatch(out)
+	if m == nil {
+		return 0
+	}
+	version, err := strconv.ParseFloat(string(m[1]), 64)
+	if err != nil {
+		return 0
+	}
+	return version
 }
 
 // compilerWorks reports whether Go's C compiler is there and finds its headers.

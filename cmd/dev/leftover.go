@@ -27,9 +27,8 @@ func stopLeftover(ctx context.Context, path string, log *console) error {
 		}
 		return err
 	}
-	line, _, _ := strings.Cut(string(content), "\n")
-	pid, _ := strconv.Atoi(strings.TrimSpace(line)) // 0 if it is no number
-	if pid <= 1 || !alive(pid) {
+	pid := postmasterIn(content)
+	if pid == 0 || !alive(pid) {
 		return nil
 	}
 	if !isPostgresOn(pid, data) {
@@ -58,6 +57,17 @@ func stopLeftover(ctx context.Context, path string, log *console) error {
 	return fmt.Errorf("process %d, a Postgres on %s, does not stop", pid, data)
 }
 
+// postmasterIn returns the process that a postmaster.pid names in its first line, 0 if it names none. To signal a number
+// below 2 would be to signal a group, everybody, or the first process of the machine.
+func postmasterIn(content []byte) int {
+	line, _, _ := strings.Cut(string(content), "\n")
+	pid, err := strconv.ParseInt(strings.TrimSpace(line), 10, 32)
+	if err != nil || pid <= 1 {
+		return 0
+	}
+	return int(pid)
+}
+
 func alive(pid int) bool {
 	err := syscall.Kill(pid, 0)
 	return err == nil || errors.Is(err, syscall.EPERM)
@@ -70,8 +80,8 @@ func isPostgresOn(pid int, data string) bool {
 
 // isProgram reports whether the process runs a program of this name, with these among its arguments.
 func isProgram(pid int, name string, arguments ...string) bool {
-	var line string // empty for a process that has ended and that its parent has not waited for
-	if content, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid)); err == nil {
+	var line string                                                                    // empty for a process that has ended and that its parent has not waited for
+	if content, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid)); err == nil { //nolint:gosec // a number makes no path of its own
 		line = strings.ReplaceAll(string(content), "\x00", " ")
 	} else if out, err := exec.Command("ps", "-ww", "-o", "args=", "-p", strconv.Itoa(pid)).Output(); err == nil {
 		line = strings.TrimSpace(string(out)) + " "

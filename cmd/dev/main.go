@@ -12,6 +12,7 @@
 //	oversell.go   dev oversell: the usual answers beside this one
 //	seed.go       the example courses and runs
 //	test.go       dev test: go test on services of its own
+//	fuzz.go       dev fuzz: every fuzz test for some seconds
 //	stack.go      build, migrate, api and worker on top of the services
 //	sink.go       the mail server of a stack
 //	services.go   Postgres and Redis: given by the environment, or own
@@ -51,6 +52,7 @@ usage: dev <command> [arguments]
                           seed breaks the same things
   oversell                the usual answers to the question of the last seat, and then lastseat, before the same crowd
   test [go test args]     the whole suite with -race -shuffle=on on a Postgres of its own
+  fuzz [-seconds N]       every fuzz test for N seconds (5), one after the other
   help                    this text
 
 environment:
@@ -119,6 +121,8 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 		do = (*tool).oversell
 	case "test":
 		do = (*tool).test
+	case "fuzz":
+		do = (*tool).fuzz
 	case "help", "-h", "-help", "--help":
 		_, err := io.WriteString(stdout, usage)
 		return err

@@ -4,6 +4,8 @@ import (
 	"bufio"
 	"context"
 	"fmt"
+	"io"
+	"math"
 	"net/http"
 	"strconv"
 	"strings"
@@ -24,21 +26,32 @@ func settledBy(ctx context.Context, admin string) (settled, error) {
 		return s, fmt.Errorf("reading the worker's metrics: %w", err)
 	}
 	defer answer.Body.Close()
-	found := 0
-	for lines := bufio.NewScanner(answer.Body); lines.Scan(); {
-		for by, to := range map[string]*float64{"task": &s.task, "sweep": &s.sweep} {
-			if text, is := strings.CutPrefix(lines.Text(), `lastseat_requests_settled_total{by="`+by+`"} `); is {
-				if *to, err = strconv.ParseFloat(text, 64); err != nil {
-					return s, fmt.Errorf("reading the worker's metrics: %w", err)
-				}
-				found++
+	return readSettled(answer.Body)
+}
+
+// readSettled finds the counters among the lines of a worker's metrics.
+func readSettled(metrics io.Reader) (settled, error) {
+	counters := map[string]float64{}
+	for lines := bufio.NewScanner(metrics); lines.Scan(); {
+		for _, by := range []string{"task", "sweep"} {
+			text, is := strings.CutPrefix(lines.Text(), `lastseat_requests_settled_total{by="`+by+`"} `)
+			if !is {
+				continue
 			}
+			n, err := strconv.ParseFloat(text, 64)
+			if err != nil {
+				return settled{}, fmt.Errorf("reading the worker's metrics: %w", err)
+			}
+			if n < 0 || n != math.Trunc(n) || math.IsInf(n, 0) { // which NaN is not, either
+				return settled{}, fmt.Errorf("reading the worker's metrics: %g requests were settled by %s", n, by)
+			}
+			counters[by] = n
 		}
 	}
-	if found != 2 {
-		return s, fmt.Errorf("reading the worker's metrics: the counters of settled requests are not there")
+	if len(counters) != 2 {
+		return settled{}, fmt.Errorf("reading the worker's metrics: the counters of settled requests are not there")
 	}
-	return s, nil
+	return settled{counters["task"], counters["sweep"]}, nil
 }
 
 func share(task, sweep float64) float64 {

@@ -69,6 +69,11 @@ func (t *tool) goTest(ctx context.Context, args, env []string) error {
 		name: "go test", args: append([]string{"go"}, args...), dir: dir, env: env,
 		stdout: t.stdout, stderr: t.stderr, stop: syscall.SIGINT,
 	})
+	return passStatus(err)
+}
+
+// passStatus returns the exit status of a command that failed and has said why, or err if it is something else.
+func passStatus(err error) error {
 	var exit *exec.ExitError
 	if errors.As(err, &exit) && exit.ExitCode() > 0 {
 		return exitStatus(exit.ExitCode())
