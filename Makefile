@@ -6,10 +6,12 @@ PEOPLE   ?= 500
 SEATS    ?= 20
 WAITLIST ?= 0
 CANCEL   ?= 0
-SECONDS  ?= 60
+SECONDS  ?=
 SEED     ?=
+QUICK    ?=
+CASES    ?=
+ROUNDS   ?=
 JSON     ?=
-SECONDS  ?= 5
 ARGS     ?=
 
 # Builds cmd/dev and becomes it, so that signals and exit statuses pass. Built under another name first: somebody may
@@ -19,8 +21,7 @@ dev = mkdir -p .dev/bin && new=.dev/bin/dev.$$$$ && \
 	exec .dev/bin/dev
 
 .DEFAULT_GOAL := help
-.PHONY: help run test rush chaos oversell lint build
-.PHONY: help run test fuzz rush oversell lint build
+.PHONY: help run test fuzz rush chaos oversell bench lint build
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -32,16 +33,19 @@ test: ## the whole suite with -race; ARGS="-run Settle ./internal/enroll" for a 
 	@$(dev) test $(ARGS)
 
 fuzz: ## every fuzz test for SECONDS=5, one after the other; says where an input is saved that makes one fail
-	@$(dev) fuzz -seconds=$(SECONDS)
+	@$(dev) fuzz -seconds=$(or $(SECONDS),5)
 
 rush: ## PEOPLE=500 want SEATS=20 at once; WAITLIST=300 (or all) places to wait, CANCEL=0.3 of them cancel; JSON=1: numbers
 	@$(dev) rush -people=$(PEOPLE) -seats=$(SEATS) -waitlist=$(WAITLIST) -cancel=$(CANCEL) $(if $(JSON),-json)
 
 chaos: ## SECONDS=60 of everything breaking while people ask; then every promise is checked. SEED= repeats it; JSON=1: numbers
-	@$(dev) chaos -seconds=$(SECONDS) $(if $(SEED),-seed=$(SEED)) $(if $(JSON),-json)
+	@$(dev) chaos -seconds=$(or $(SECONDS),60) $(if $(SEED),-seed=$(SEED)) $(if $(JSON),-json)
 
 oversell: ## the usual answers to the question of the last seat, then lastseat, before the same crowd
 	@$(dev) oversell
+
+bench: ## lastseat beside the other answers, measured; QUICK=1: a smoke run; CASES=lone,grown and ROUNDS=3; JSON=1: numbers
+	@$(dev) bench $(if $(CASES),-cases=$(CASES)) $(if $(ROUNDS),-rounds=$(ROUNDS)) $(if $(QUICK),-quick) $(if $(JSON),-json)
 
 lint: ## go vet, gofmt, golangci-lint
 	$(GO) vet ./...

@@ -10,6 +10,9 @@
 //	chaos.go      dev chaos: everything breaks. chaos_site.go (what is there to break), chaos_fault.go (how),
 //	              chaos_people.go (who suffers), chaos_judge.go and chaos_verdict.go
 //	oversell.go   dev oversell: the usual answers beside this one
+//	bench.go      dev bench: the same as a measurement. bench_cases.go: what is measured; bench_arena.go: on what;
+//	              bench_cell.go: one contender, once; bench_lastseat.go and bench_rival.go: the contenders' processes;
+//	              bench_meter.go: CPU time
 //	seed.go       the example courses and runs
 //	test.go       dev test: go test on services of its own
 //	fuzz.go       dev fuzz: every fuzz test for some seconds
@@ -51,6 +54,9 @@ usage: dev <command> [arguments]
                           and restarted for so long; then everything is healed and every promise is checked. The same
                           seed breaks the same things
   oversell                the usual answers to the question of the last seat, and then lastseat, before the same crowd
+  bench [-cases IDS] [-rounds N] [-quick] [-json]
+                          lastseat and the other answers, measured one after the other on the same services; -quick is
+                          a smoke run
   test [go test args]     the whole suite with -race -shuffle=on on a Postgres of its own
   fuzz [-seconds N]       every fuzz test for N seconds (5), one after the other
   help                    this text
@@ -117,6 +123,8 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 		do = (*tool).rush
 	case "chaos":
 		do = (*tool).chaos
+	case "bench":
+		do = (*tool).bench
 	case "oversell":
 		do = (*tool).oversell
 	case "test":

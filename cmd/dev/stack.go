@@ -49,7 +49,7 @@ func (t *tool) withStack(ctx context.Context, o stackOptions, body func(context.
 	}
 	defer sink.stop() // the last: until then the worker may be sending
 	return t.withFolder(ctx, o.name, o.scratch, func(ctx context.Context, family *family, f *folder) error {
-		s := &stack{Folder: f.path, MailURL: "http://" + sink.page, MailServer: sink.server, OrganiserToken: rand.Text()}
+		s := newStack(f, sink)
 		t.log.printf("this is instance %s: data and logs are in %s", filepath.Base(f.path), f.path)
 		t.log.printf("building api and worker")
 		if err := t.build(ctx, f); err != nil {
@@ -58,6 +58,9 @@ func (t *tool) withStack(ctx context.Context, o stackOptions, body func(context.
 		var err error
 		s.services, err = t.startServices(ctx, family, f, postgresOptions{durable: true, maxConnections: 200, database: "lastseat"})
 		if err != nil {
+			return err
+		}
+		if err := t.migrate(ctx, f, s, o); err != nil {
 			return err
 		}
 		if err := t.startPrograms(ctx, family, f, s, o); err != nil {
@@ -71,8 +74,12 @@ func (t *tool) withStack(ctx context.Context, o stackOptions, body func(context.
 	})
 }
 
-// build compiles the two programs into the folder.
-func (t *tool) build(ctx context.Context, f *folder) error {
+func newStack(f *folder, sink *sink) *stack {
+	return &stack{Folder: f.path, MailURL: "http://" + sink.page, MailServer: sink.server, OrganiserToken: rand.Text()}
+}
+
+// build compiles the two programs into the folder, and what else is named.
+func (t *tool) build(ctx context.Context, f *folder, more ...string) error {
 	if err := os.MkdirAll(f.join("bin"), 0o755); err != nil {
 		return err
 	}
@@ -80,23 +87,29 @@ func (t *tool) build(ctx context.Context, f *folder) error {
 	err := runProcess(ctx, command{
 		name: "go build", dir: t.root, stdout: out, stderr: out, stop: syscall.SIGINT,
 		// Without -buildvcs=false the build fails where git does not trust the folder, as for root in another's tree.
-		args: []string{"go", "build", "-buildvcs=false", "-o", f.join("bin") + "/", "./cmd/api", "./cmd/worker"},
+		args: append([]string{"go", "build", "-buildvcs=false", "-o", f.join("bin") + "/", "./cmd/api", "./cmd/worker"}, more...),
 	})
 	return wrap("building api and worker", err)
 }
 
-// startPrograms migrates the database, starts worker and API and waits until both are ready.
-func (t *tool) startPrograms(ctx context.Context, family *family, f *folder, s *stack, o stackOptions) error {
+// programEnv is the environment of api and worker, as far as it is known before they have their ports.
+func (s *stack) programEnv(o stackOptions) []string {
 	env := append(os.Environ(), "LASTSEAT_POSTGRES_URL="+s.PostgresURL, "LASTSEAT_REDIS_URL="+s.RedisURL, "LASTSEAT_LOG_FORMAT=text",
 		"LASTSEAT_MAIL_SERVER="+s.MailServer, "LASTSEAT_API_ORGANISER_TOKEN="+s.OrganiserToken)
-	env = append(env, o.env...)
-	api, worker := t.log.lines("api"), t.log.lines("worker")
+	return append(env, o.env...)
+}
 
+// migrate brings the stack's database up to date.
+func (t *tool) migrate(ctx context.Context, f *folder, s *stack, o stackOptions) error {
 	t.log.printf("migrating the database")
-	migrate := command{name: "api migrate", args: []string{f.join("bin", "api"), "migrate"}, dir: t.root, env: env, stdout: api, stderr: api}
-	if err := runProcess(ctx, migrate); err != nil {
-		return wrap("migrating the database", err)
-	}
+	api := t.log.lines("api")
+	c := command{name: "api migrate", args: []string{f.join("bin", "api"), "migrate"}, dir: t.root, env: s.programEnv(o), stdout: api, stderr: api}
+	return wrap("migrating the database", runProcess(ctx, c))
+}
+
+// startPrograms starts worker and API on a database that is up to date and waits until both are ready.
+func (t *tool) startPrograms(ctx context.Context, family *family, f *folder, s *stack, o stackOptions) error {
+	env, api, worker := s.programEnv(o), t.log.lines("api"), t.log.lines("worker")
 
 	// From choosing ports to having them, one instance at a time: two that start together would choose the same.
 	lock, err := awaitLock(ctx, filepath.Join(t.root, ".dev", "ports.lock"))

@@ -1,0 +1,58 @@
+package rivals
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// Counted is what the tables say.
+type Counted struct {
+	Seated      int       // attendances
+	Oversold    int       // seats given that were not there
+	Recorded    int       // requests with an outcome
+	LastDecided time.Time // zero = none was
+	// Between accepting and deciding, in milliseconds.
+	DecidedP50, DecidedP99 float64
+}
+
+// Count reads what became of all requests but those for one run. The verdict rests
+// on the tables, not on what people were told.
+func Count(ctx context.Context, c Contender, conn *pgx.Conn, except string) (n Counted, err error) {
+	err = conn.QueryRow(ctx, `
+		SELECT coalesce(sum(seats), 0), coalesce(sum(greatest(seats - capacity, 0)), 0)
+		FROM (SELECT r.capacity, (`+c.seats+`) AS seats FROM runs r WHERE r.slug <> $1) r`, except).
+		Scan(&n.Seated, &n.Oversold)
+	if err != nil {
+		return n, fmt.Errorf("counting the seats of %s: %w", c.Name, err)
+	}
+	if !c.Recording {
+		return n, nil
+	}
+	var last *time.Time
+	var p50, p99 *float64
+	err = conn.QueryRow(ctx, `
+		SELECT count(*), max(q.decided_at),
+		       1000 * percentile_disc(0.50) WITHIN GROUP (ORDER BY extract(epoch FROM q.decided_at - q.accepted_at)::float8),
+		       1000 * percentile_disc(0.99) WITHIN GROUP (ORDER BY extract(epoch FROM q.decided_at - q.accepted_at)::float8)
+		FROM requests q JOIN runs r ON r.id = q.run_id WHERE r.slug <> $1 AND q.outcome <> 'queued'`, except).
+		Scan(&n.Recorded, &last, &p50, &p99)
+	if err != nil {
+		return n, fmt.Errorf("counting the requests of %s: %w", c.Name, err)
+	}
+	if last != nil {
+		n.LastDecided, n.DecidedP50, n.DecidedP99 = *last, *p50, *p99
+	}
+	return n, nil
+}
+
+// Undecided returns how many requests are queued.
+func Undecided(ctx context.Context, c Contender, conn *pgx.Conn) (n int, err error) {
+	err = conn.QueryRow(ctx, `SELECT count(*) FROM requests WHERE outcome = 'queued'`).Scan(&n)
+	if err != nil {
+		return 0, fmt.Errorf("counting the queue of %s: %w", c.Name, err)
+	}
+	return n, nil
+}

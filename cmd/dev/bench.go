@@ -1,0 +1,103 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/lastseat/lastseat/bench/report"
+)
+
+// benchPlan is what a bench is to do.
+type benchPlan struct {
+	cases  []string // their ids; empty = all
+	rounds int
+	quick  bool // a smoke run: everything once, with few people
+	json   bool
+}
+
+// parseBench reads the arguments of `dev bench`.
+func parseBench(args []string) (p benchPlan, err error) {
+	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
+	flags.SetOutput(io.Discard)
+	flags.Func("cases", "", func(text string) error {
+		for id := range strings.SplitSeq(text, ",") {
+			if id = strings.TrimSpace(id); id == "" {
+				continue
+			}
+			if !slices.ContainsFunc(benchCases, func(c benchCase) bool { return c.id == id }) {
+				return fmt.Errorf("there is no case %q", id)
+			}
+			p.cases = append(p.cases, id)
+		}
+		return nil
+	})
+	flags.IntVar(&p.rounds, "rounds", 0, "")
+	flags.BoolVar(&p.quick, "quick", false, "")
+	flags.BoolVar(&p.json, "json", false, "")
+	if err = flags.Parse(args); err != nil {
+		return p, err
+	}
+	if flags.NArg() > 0 || p.rounds < 0 || p.rounds > 99 {
+		return p, errors.New("ROUNDS (-rounds) must be 1 to 99")
+	}
+	if p.rounds == 0 {
+		p.rounds = 3
+		if p.quick {
+			p.rounds = 1
+		}
+	}
+	return p, nil
+}
+
+// bench is `dev bench`: Lastseat, the other answers and the ceiling, each in
+// processes of its own on the same services, one after the other, before the same
+// crowd. docs/performance.md tells how it is done and what came of it.
+func (t *tool) bench(ctx context.Context, args []string) error {
+	plan, err := parseBench(args)
+	if err != nil {
+		var ids []string
+		for _, c := range benchCases {
+			ids = append(ids, c.id)
+		}
+		fmt.Fprintf(t.stderr, "bench: %v; CASES (-cases) are some of %s\n", err, strings.Join(ids, ","))
+		return exitUsage
+	}
+	return orInterrupted(ctx, t.withArena(ctx, func(ctx context.Context, a *arena) error {
+		began := time.Now()
+		r, err := a.measureAll(ctx, plan)
+		if err != nil {
+			return err
+		}
+		if err := r.WriteTables(t.stdout); err != nil {
+			return err
+		}
+		fmt.Fprintf(t.stdout, "\nMedians of %d rounds, everything on this machine, in %s. docs/performance.md says how it is measured.\n",
+			plan.rounds, time.Since(began).Round(time.Second))
+		if plan.json {
+			return r.WriteJSON(t.stdout)
+		}
+		return nil
+	}))
+}
+
+// measureAll measures the cases of the plan.
+func (a *arena) measureAll(ctx context.Context, plan benchPlan) (*report.Report, error) {
+	r := new(report.Report)
+	for _, c := range benchCases {
+		if len(plan.cases) > 0 && !slices.Contains(plan.cases, c.id) {
+			continue
+		}
+		measured, err := c.measure(ctx, a, c, plan)
+		if err != nil {
+			return nil, fmt.Errorf("case %s: %w", c.id, err)
+		}
+		r.Cases = append(r.Cases, measured)
+	}
+	return r, nil
+}

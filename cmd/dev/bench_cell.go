@@ -1,0 +1,181 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/lastseat/lastseat/bench/load"
+	"github.com/lastseat/lastseat/bench/report"
+	"github.com/lastseat/lastseat/bench/rivals"
+)
+
+// rushOf is a crowd before some runs.
+type rushOf struct {
+	people int
+	runs   int           // that they are spread over
+	seats  int           // of all runs together
+	limit  time.Duration // after which nobody asks any more
+}
+
+// warmRun is what is asked for before anything is measured, until connections are
+// open and statements are prepared. It has few seats, so that no mail of it is
+// still being sent afterwards.
+var warmRun = rivals.Run{Slug: "warm", Seats: 16}
+
+// warmUp is how long that takes at most.
+const warmUp = 300 * time.Millisecond
+
+// runsOf returns the runs of a rush, with the one for warming up.
+func (r rushOf) runsOf() []rivals.Run {
+	all := []rivals.Run{warmRun}
+	for i := range r.runs {
+		seats := r.seats / r.runs
+		if i < r.seats%r.runs {
+			seats++
+		}
+		all = append(all, rivals.Run{Slug: runSlug(i), Seats: seats})
+	}
+	return all
+}
+
+func runSlug(i int) string { return fmt.Sprintf("run-%d", i+1) }
+
+// requests returns what the people send, those for different runs in turn.
+func (r rushOf) requests() [][]byte {
+	all := make([][]byte, r.people)
+	for i := range all {
+		all[i] = request(runSlug(i%r.runs), i)
+	}
+	return all
+}
+
+// request returns what person n sends for a seat, as a good client would.
+func request(slug string, n int) []byte {
+	return load.Post("/v1/runs/"+slug+"/registrations", uuid.NewString(),
+		fmt.Sprintf(`{"name": "Person %d", "email": "person-%d@example.org"}`, n, n))
+}
+
+// staged is a contender that is ready to be asked.
+type staged interface {
+	address() string // host:port of its door
+	processes() []int
+	mayBeCut() bool // it need not decide all
+	// settled returns when everything that was asked for so far is decided, or
+	// when ctx ends.
+	settled(ctx context.Context) error
+	// judge checks that what people were told is what is written, and returns what
+	// is written. Told is how often each status was answered.
+	judge(ctx context.Context, told map[int]int, sample report.Sample) (last time.Time, err error)
+}
+
+// cell measures one contender once: it warms up, asks, and waits until all is
+// decided.
+func (a *arena) cell(ctx context.Context, s staged, r rushOf) (report.Sample, error) {
+	client, err := load.Dial(ctx, s.address(), askedConnections)
+	if err != nil {
+		return nil, err
+	}
+	defer client.Close()
+	if err := a.warm(ctx, client, s); err != nil {
+		return nil, fmt.Errorf("warming up: %w", err)
+	}
+	requests := r.requests()
+	if err := a.checkpoint(ctx); err != nil {
+		return nil, err
+	}
+
+	meter := a.startMeter(s.processes())
+	answers, err := client.Ask(ctx, load.Crowd{Requests: requests, For: r.limit})
+	if err != nil {
+		return nil, err
+	}
+	sample := report.Sample{}
+	sum := sumUp(answers, sample)
+	if err := awaitDecisions(ctx, s, sum.first, r.limit); err != nil {
+		return nil, err
+	}
+	meter.stop(sample, sum.answered)
+	last, err := s.judge(ctx, sum.told, sample)
+	if err != nil {
+		return nil, err
+	}
+	if !last.IsZero() {
+		// It counts from the first request, on the clock of the same machine.
+		sample[report.Decided] = report.PerSecond(int(sample[decidedCount]), last.Sub(sum.first))
+	}
+	delete(sample, decidedCount)
+	return sample, nil
+}
+
+// decidedCount is a number that judge passes on.
+const decidedCount report.Metric = "decided"
+
+// awaitDecisions waits until all is decided. A rival that has used up its limit is
+// left at where it is: its rate is known by then.
+func awaitDecisions(ctx context.Context, s staged, first time.Time, limit time.Duration) error {
+	patience := time.Minute
+	if s.mayBeCut() && limit > 0 {
+		patience = max(limit-time.Since(first), 0)
+	}
+	waiting, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	err := s.settled(waiting)
+	if s.mayBeCut() && errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
+		return nil
+	}
+	return wrap("waiting for the decisions", err)
+}
+
+// warm asks until the connections are open and the statements prepared, and waits
+// for what comes of it.
+func (a *arena) warm(ctx context.Context, client *load.Client, s staged) error {
+	requests := make([][]byte, 4*askedConnections)
+	for i := range requests {
+		requests[i] = request(warmRun.Slug, i)
+	}
+	if _, err := client.Ask(ctx, load.Crowd{Requests: requests, For: warmUp}); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
+	defer cancel()
+	return s.settled(ctx)
+}
+
+// sum is what the answers come to.
+type sum struct {
+	first    time.Time   // when the first request was sent
+	told     map[int]int // how often each status was answered
+	answered int
+}
+
+// sumUp notes how fast answers came.
+func sumUp(answers []load.Answer, sample report.Sample) sum {
+	s := sum{told: make(map[int]int)}
+	var took []time.Duration
+	var last time.Time
+	for _, a := range answers {
+		if a.Received.IsZero() {
+			continue
+		}
+		if s.first.IsZero() || a.Sent.Before(s.first) {
+			s.first = a.Sent
+		}
+		if a.Received.After(last) {
+			last = a.Received
+		}
+		s.told[a.Status]++
+		if a.Status < http.StatusInternalServerError { // who was sent away is not served
+			took = append(took, a.Took())
+		}
+	}
+	s.answered = len(took)
+	sample[report.Accepted] = report.PerSecond(s.answered, last.Sub(s.first))
+	sample[report.AnsweredP50] = report.Percentile(took, 0.50)
+	sample[report.AnsweredP99] = report.Percentile(took, 0.99)
+	return s
+}

@@ -1,0 +1,171 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/lastseat/lastseat/bench/report"
+	"github.com/lastseat/lastseat/bench/rivals"
+)
+
+// benchLog is what api and worker log during a bench: a line for each request would
+// be measured as well, and a rush has none either.
+var benchLog = []string{"LASTSEAT_LOG_LEVEL=warn"}
+
+// lastseat is Lastseat on a stage: its api and its worker, with the settings they
+// have by default, on a database of their own.
+type lastseat struct {
+	api  string // host:port
+	pids []int
+	conn *pgx.Conn
+	url  string // of the database
+}
+
+func (l *lastseat) address() string  { return l.api }
+func (l *lastseat) processes() []int { return l.pids }
+func (l *lastseat) mayBeCut() bool   { return false }
+
+// withLastseat starts Lastseat on a copy of the template, with the runs, calls body
+// and takes all of it away.
+func (a *arena) withLastseat(ctx context.Context, template string, runs []rivals.Run, body func(context.Context, *lastseat) error) (err error) {
+	database, drop, err := a.fresh(ctx, template)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if e := drop(); err == nil {
+			err = e
+		}
+	}()
+	s := a.stack(database)
+	conn, err := pgx.Connect(ctx, s.PostgresURL)
+	if err != nil {
+		return err
+	}
+	defer conn.Close(context.WithoutCancel(ctx))
+	if err := createRuns(ctx, conn, runs); err != nil {
+		return wrap("making the runs", err)
+	}
+	return a.withCast(ctx, func(ctx context.Context, cast *family) error {
+		if err := a.quiet.startPrograms(ctx, cast, a.f, s, stackOptions{env: benchLog}); err != nil {
+			return a.withWords(err)
+		}
+		door, err := url.Parse(s.APIURL)
+		if err != nil {
+			return err
+		}
+		l := &lastseat{api: door.Host, conn: conn, url: s.PostgresURL}
+		for _, p := range cast.members {
+			l.pids = append(l.pids, p.pid)
+		}
+		return body(ctx, l)
+	})
+}
+
+// createRuns makes runs whose registration is open. There is nobody to ask for them
+// over HTTP, and one by one a thousand would take a while.
+func createRuns(ctx context.Context, conn *pgx.Conn, runs []rivals.Run) error {
+	slugs, seats := make([]string, len(runs)), make([]int, len(runs))
+	for i, r := range runs {
+		slugs[i], seats[i] = r.Slug, r.Seats
+	}
+	batch := &pgx.Batch{}
+	batch.Queue(`INSERT INTO courses (slug, title) VALUES ('bench', 'Bench') ON CONFLICT DO NOTHING`)
+	batch.Queue(`
+		WITH created AS (
+			INSERT INTO runs (course_id, slug, time_zone, starts_at, ends_at, capacity, opens_at, closes_at)
+			SELECT c.id, r.slug, 'UTC', now() + interval '30 days', now() + interval '31 days', r.seats, now() - interval '1 hour', now() + interval '1 day'
+			FROM courses c, unnest($1::text[], $2::integer[]) AS r (slug, seats)
+			WHERE c.slug = 'bench'
+			RETURNING id
+		)
+		INSERT INTO lines (run_id) SELECT id FROM created`, slugs, seats)
+	return conn.SendBatch(ctx, batch).Close()
+}
+
+// settled waits until every line is settled to its end.
+func (l *lastseat) settled(ctx context.Context) error {
+	for {
+		var behind bool
+		err := l.conn.QueryRow(ctx, `SELECT EXISTS (SELECT FROM runs r JOIN lines l ON l.run_id = r.id WHERE l.last_ticket > r.settled_ticket)`).Scan(&behind)
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if err != nil || !behind {
+			return err
+		}
+		if !sleep(ctx, 10*time.Millisecond) {
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// judge holds what people were told against the line, and the line against the
+// rules, by which it is settled again: what is fast and wrong is not measured.
+func (l *lastseat) judge(ctx context.Context, told map[int]int, sample report.Sample) (last time.Time, err error) {
+	accepted := told[202]
+	for status, n := range told {
+		if status != 202 {
+			return last, fmt.Errorf("%d requests were answered with status %d", n, status)
+		}
+	}
+	var decided int
+	var oversold int
+	var p50, p99 *float64
+	var end *time.Time
+	err = l.conn.QueryRow(ctx, `
+		SELECT count(*), max(decided_at),
+		       1000 * percentile_disc(0.50) WITHIN GROUP (ORDER BY extract(epoch FROM decided_at - accepted_at)::float8),
+		       1000 * percentile_disc(0.99) WITHIN GROUP (ORDER BY extract(epoch FROM decided_at - accepted_at)::float8),
+		       (SELECT coalesce(sum(greatest((SELECT count(*) FROM attendances a WHERE a.run_id = r.id) - r.capacity, 0)), 0)::integer FROM runs r)
+		FROM requests q JOIN runs r ON r.id = q.run_id
+		WHERE r.slug <> $1 AND q.accepted_at >= $2 AND q.decided_at IS NOT NULL`, warmRun.Slug, time.Time{}).Scan(&decided, &end, &p50, &p99, &oversold)
+	if err != nil {
+		return last, wrap("reading the line", err)
+	}
+	if decided != accepted {
+		return last, fmt.Errorf("%d requests were accepted and %d are decided", accepted, decided)
+	}
+	sample[report.Oversold] = float64(oversold)
+	if oversold > 0 {
+		return last, fmt.Errorf("%d seats were given that were not there", oversold)
+	}
+	if err := l.requireSound(ctx); err != nil {
+		return last, err
+	}
+	if end == nil {
+		return last, errors.New("nothing was decided")
+	}
+	sample[report.DecidedP50], sample[report.DecidedP99], sample[decidedCount] = *p50, *p99, float64(decided)
+	return *end, nil
+}
+
+// requireSound has the doctor's rules hold for every run.
+func (l *lastseat) requireSound(ctx context.Context) error {
+	store, err := openStore(ctx, l.url)
+	if err != nil {
+		return err
+	}
+	defer store.Close()
+	slugs, err := store.Slugs(ctx)
+	if err != nil {
+		return err
+	}
+	for _, slug := range slugs {
+		found, err := store.CheckUp(ctx, slug)
+		if err != nil {
+			return err
+		}
+		for _, f := range found {
+			if !f.Warning {
+				return fmt.Errorf("a promise of Lastseat is broken: %s", f)
+			}
+		}
+	}
+	return nil
+}
