@@ -53,10 +53,10 @@ type Client struct{ conns []*Conn }
 func Dial(ctx context.Context, address string, conns int) (*Client, error) {
 	c := new(Client)
 	for range conns {
-		one, err := dial(ctx, address)
+		one, err := Connect(ctx, address)
 		if err != nil {
 			c.Close()
-			return nil, fmt.Errorf("connecting to %s: %w", address, err)
+			return nil, err
 		}
 		c.conns = append(c.conns, one)
 	}
@@ -91,7 +91,7 @@ func (c *Client) Ask(ctx context.Context, crowd Crowd) ([]Answer, error) {
 	// Whoever fails first, or ctx, wakes the rest. Not an errgroup, which ends its
 	// context when all went well, too.
 	living, fail := context.WithCancelCause(ctx)
-	wake := context.AfterFunc(living, c.interrupt)
+	wake := context.AfterFunc(living, c.Interrupt)
 	var next atomic.Int64
 	var people sync.WaitGroup
 	for _, one := range c.conns {
@@ -130,20 +130,24 @@ func (c *Conn) ask(crowd Crowd, i int, now time.Time, a *Answer) error {
 	return crowd.Each(i, *a, etag, body)
 }
 
-// interrupt wakes everybody who waits for an answer.
-func (c *Client) interrupt() {
+// Interrupt wakes everybody who waits for an answer. The connections are of no use
+// afterwards.
+func (c *Client) Interrupt() {
 	for _, one := range c.conns {
-		one.interrupt()
+		_ = one.SetDeadline(time.Unix(1, 0)) // fails on what is closed
 	}
 }
 
-func (c *Conn) interrupt() { _ = c.SetDeadline(time.Unix(1, 0)) }
+// Conn returns one of the connections.
+func (c *Client) Conn(i int) *Conn { return c.conns[i] }
 
-func dial(ctx context.Context, address string) (*Conn, error) {
+// Connect opens one connection. Its Do does not look at a context: whoever closes
+// it, or sets a deadline, ends it.
+func Connect(ctx context.Context, address string) (*Conn, error) {
 	var d net.Dialer
 	conn, err := d.DialContext(ctx, "tcp", address)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("connecting to %s: %w", address, err)
 	}
 	return newConn(conn), nil
 }

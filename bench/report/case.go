@@ -12,10 +12,13 @@ type Entrant struct {
 	Samples   []Sample // one for each round
 }
 
-// beats tells whether Lastseat is to be compared with it.
+// valid tells whether it is a solution, to which Lastseat can be compared.
 func (e *Entrant) valid() bool {
 	return e != nil && len(e.Samples) > 0 && !e.Oversells && Median(e.Samples)[Oversold] == 0
 }
+
+// Rate returns how many a second got through in a cell.
+func Rate(s Sample) float64 { return rate(s) }
 
 // Case is a case and who was measured in it.
 type Case struct {
@@ -28,16 +31,24 @@ type Case struct {
 }
 
 // Report is everything that was measured.
-type Report struct{ Cases []*Case }
+type Report struct {
+	Cases []*Case
+	// Smoke tells that it was measured with so few people that the numbers mean
+	// nothing.
+	Smoke bool
+}
 
 // rate returns how many an entrant gets through in a second: of what is accepted
-// and what is decided, the slower, since it lasts until both are done.
+// and what is decided, the slower, since it lasts until both are done. It is NaN
+// where no rate was measured.
 func rate(s Sample) float64 {
-	accepted, has := s[Accepted]
-	if decided, is := s[Decided]; is && (!has || decided < accepted) {
-		return decided
+	lowest := math.NaN()
+	for _, m := range []Metric{Accepted, Decided} {
+		if x, has := s[m]; has && !(x >= lowest) {
+			lowest = x
+		}
 	}
-	return accepted
+	return lowest
 }
 
 // best returns the fastest rival that is a solution, and with recording only
@@ -70,7 +81,7 @@ func (c *Case) ratioToPlain() float64 {
 }
 
 func quotient(a, b float64) float64 {
-	if a == 0 || b == 0 {
+	if b == 0 {
 		return math.NaN()
 	}
 	return a / b

@@ -16,25 +16,25 @@ type Metric string
 
 // The numbers of a cell. One that was not measured is not there.
 const (
-	Accepted     Metric = "accepted_per_second" // answers, from the first request to the last answer
-	Decided      Metric = "decided_per_second"  // decisions, from the first request to the last decision
-	AnsweredP50  Metric = "answered_p50_ms"     // from the request to the answer
-	AnsweredP99  Metric = "answered_p99_ms"
-	DecidedP50   Metric = "decided_p50_ms" // from accepted to decided; in lone and trickle from the request to hearing of the outcome
-	DecidedP99   Metric = "decided_p99_ms"
-	CPU          Metric = "cpu_ms_per_request" // of the contender's own processes
-	CPUPostgres  Metric = "cpu_postgres_ms_per_request"
-	CPURedis     Metric = "cpu_redis_ms_per_request"
-	CPUClient    Metric = "cpu_client_ms_per_request"
-	Oversold     Metric = "oversold"
-	GaveUp       Metric = "gave_up"          // who were sent away undecided
-	Plain        Metric = "plain_per_second" // accepted in the same rush without what the case adds
-	APIShare     Metric = "api_cpu_percent"  // of a core
-	WorkerShare  Metric = "worker_cpu_percent"
-	RedisOps     Metric = "redis_commands_per_second"
-	PostgresOps  Metric = "postgres_transactions_per_second"
-	RedisShare   Metric = "redis_cpu_percent"
-	PostgresCore Metric = "postgres_cpu_percent"
+	Accepted      Metric = "accepted_per_second" // answers, from the first request to the last answer
+	Decided       Metric = "decided_per_second"  // decisions, from the first request to the last decision
+	AnsweredP50   Metric = "answered_p50_ms"     // from the request to the answer
+	AnsweredP99   Metric = "answered_p99_ms"
+	DecidedP50    Metric = "decided_p50_ms" // from accepted to decided; in lone and trickle from the request to hearing of the outcome
+	DecidedP99    Metric = "decided_p99_ms"
+	CPU           Metric = "cpu_ms_per_request" // of the contender's own processes
+	CPUPostgres   Metric = "cpu_postgres_ms_per_request"
+	CPURedis      Metric = "cpu_redis_ms_per_request"
+	CPUClient     Metric = "cpu_client_ms_per_request"
+	Oversold      Metric = "oversold"
+	GaveUp        Metric = "gave_up"          // who were sent away undecided
+	Plain         Metric = "plain_per_second" // accepted in the same rush without what the case adds
+	APIShare      Metric = "api_cpu_percent"  // of a core
+	WorkerShare   Metric = "worker_cpu_percent"
+	RedisOps      Metric = "redis_commands_per_second"
+	PostgresOps   Metric = "postgres_transactions_per_second"
+	RedisShare    Metric = "redis_cpu_percent"
+	PostgresShare Metric = "postgres_cpu_percent"
 )
 
 // Sample is what one cell came to.

@@ -17,9 +17,16 @@ func (r *Report) WriteTables(w io.Writer) error {
 	for _, c := range r.Cases {
 		fmt.Fprintf(&b, "\n%s: %s\n\n", c.ID, c.What)
 		c.write(&b)
-		for _, t := range c.Targets {
-			fmt.Fprintf(&b, "  target: %s\n", t.verdict(c))
+		if r.Smoke {
+			continue
 		}
+		b.WriteString("\n")
+		for _, t := range c.Targets {
+			fmt.Fprintf(&b, "target: %s\n", t.verdict(c))
+		}
+	}
+	if r.Smoke {
+		b.WriteString("\nA smoke run: fewer people than it says came, once. These numbers mean nothing.\n")
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
@@ -33,10 +40,10 @@ func (c *Case) write(b *strings.Builder) {
 	if len(c.Rivals) == 0 && c.Ceiling == nil {
 		return
 	}
-	rows := [][]string{{"contender", "per second", "Lastseat is", "p50 ms", "p99 ms", "oversold", "pool", "rounds", "does not promise"}}
+	rows := [][]string{{"contender", "per second", "Lastseat / it", "p50 ms", "p99 ms", "oversold", "pool", "rounds", "does not promise"}}
 	own := c.Lastseat
 	own.Name, own.Lacks = "Lastseat", "–"
-	rows = append(rows, own.row("1.00x"))
+	rows = append(rows, own.row("1"))
 	all := slices.Clone(c.Rivals)
 	slices.SortStableFunc(all, func(x, y *Entrant) int { return cmp.Compare(rate(Median(y.Samples)), rate(Median(x.Samples))) })
 	if c.Ceiling != nil {
@@ -44,7 +51,7 @@ func (c *Case) write(b *strings.Builder) {
 	}
 	for _, e := range all {
 		if len(e.Samples) > 0 {
-			rows = append(rows, e.row(number(c.ratioTo(e))+"x"))
+			rows = append(rows, e.row(number(c.ratioTo(e))))
 		}
 	}
 	writeRows(b, rows)
@@ -55,7 +62,7 @@ func (c *Case) numbers() (rows [][]string) {
 	m := Median(c.Lastseat.Samples)
 	for _, name := range []Metric{
 		Accepted, Decided, Plain, AnsweredP50, AnsweredP99, DecidedP50, DecidedP99, CPU, CPUPostgres, CPURedis, CPUClient,
-		APIShare, WorkerShare, PostgresCore, RedisShare, PostgresOps, RedisOps,
+		APIShare, WorkerShare, PostgresShare, RedisShare, PostgresOps, RedisOps,
 	} {
 		if x, has := m[name]; has {
 			rows = append(rows, []string{string(name), number(x)})

@@ -13,7 +13,7 @@ import (
 var asAsked = answer{
 	name:      "as_asked",
 	what:      "reads attendances_count, is full if it == capacity, then inserts and counts; no lock",
-	lacks:     "that no seat is given twice, ",
+	lacks:     "NO OVERSELLING, ",
 	oversells: true,
 	ask: func(ctx context.Context, db *db, recording bool, run int32, p person) (outcome, error) {
 		r, err := db.read(ctx, run)

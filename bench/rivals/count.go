@@ -37,7 +37,7 @@ func Count(ctx context.Context, c Contender, conn *pgx.Conn, except string) (n C
 		SELECT count(*), max(q.decided_at),
 		       1000 * percentile_disc(0.50) WITHIN GROUP (ORDER BY extract(epoch FROM q.decided_at - q.accepted_at)::float8),
 		       1000 * percentile_disc(0.99) WITHIN GROUP (ORDER BY extract(epoch FROM q.decided_at - q.accepted_at)::float8)
-		FROM requests q JOIN runs r ON r.id = q.run_id WHERE r.slug <> $1 AND q.outcome <> 'queued'`, except).
+		FROM requests q JOIN runs r ON r.id = q.run_id WHERE r.slug <> $1`, except).
 		Scan(&n.Recorded, &last, &p50, &p99)
 	if err != nil {
 		return n, fmt.Errorf("counting the requests of %s: %w", c.Name, err)
@@ -48,11 +48,12 @@ func Count(ctx context.Context, c Contender, conn *pgx.Conn, except string) (n C
 	return n, nil
 }
 
-// Undecided returns how many requests are queued.
-func Undecided(ctx context.Context, c Contender, conn *pgx.Conn) (n int, err error) {
-	err = conn.QueryRow(ctx, `SELECT count(*) FROM requests WHERE outcome = 'queued'`).Scan(&n)
+// Decided returns how many requests of all runs have an outcome, of a contender
+// that records them.
+func Decided(ctx context.Context, c Contender, conn *pgx.Conn) (n int, err error) {
+	err = conn.QueryRow(ctx, `SELECT count(*) FROM requests`).Scan(&n)
 	if err != nil {
-		return 0, fmt.Errorf("counting the queue of %s: %w", c.Name, err)
+		return 0, fmt.Errorf("counting the requests of %s: %w", c.Name, err)
 	}
 	return n, nil
 }

@@ -38,8 +38,8 @@ CREATE TABLE requests (
     name        text NOT NULL,
     outcome     text NOT NULL,
     accepted_at timestamptz NOT NULL DEFAULT clock_timestamp(),
-    decided_at  timestamptz
-) WITH (fillfactor = 90);`
+    decided_at  timestamptz NOT NULL
+);`
 
 // Run is a run that people can ask for.
 type Run struct {

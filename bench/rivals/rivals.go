@@ -21,7 +21,7 @@ import (
 type Contender struct {
 	Name      string
 	What      string // how it does it, in a sentence
-	Lacks     string // which of Lastseat's promises it does not make
+	Lacks     string // which of Lastseat's promises it does not make, as Promises has them
 	Recording bool   // it keeps each request with its outcome, as Lastseat does
 	Async     bool   // it answers before it decides
 	Oversells bool   // it is no solution: no rival to be compared with
@@ -30,6 +30,13 @@ type Contender struct {
 	prepare   func(ctx context.Context, db *db) error
 	open      func(ctx context.Context, s *server) (door, error)
 }
+
+// Promises says what the words in Lacks mean.
+const Promises = `order: who asked first is served first. after failures: once something was tried again, or a process died.
+receipt: what was answered is not lost, whatever stops next, and is decided.
+status: where one stands, from the first moment on. record: refusals are kept, as durable as seats.
+survival: within seconds it goes on by itself when a process was killed.
+last seats: they go to somebody, even if who was about to get one fails.`
 
 // Ceiling is the name of the contender that decides nothing.
 const Ceiling = "ceiling"
@@ -44,7 +51,7 @@ var All = func() []Contender {
 	for _, a := range []answer{asAsked, version, forUpdate, guarded, advisory, skipLocked} {
 		all = append(all, a.contender(false), a.contender(true))
 	}
-	return all
+	return append(all, plainAsynq, serialRiver)
 }()
 
 // Find returns the contender of that name.
@@ -94,7 +101,7 @@ type answer struct {
 
 func (a answer) contender(recording bool) Contender {
 	c := Contender{
-		Name: a.name, What: a.what, Lacks: a.lacks + "order, receipt, status, a record of refusals", Recording: recording,
+		Name: a.name, What: a.what, Lacks: a.lacks + "order, receipt, status, record", Recording: recording,
 		Oversells: a.oversells, Pools: pools, seats: cmp.Or(a.seats, attendances), prepare: a.prepare,
 	}
 	if recording {

@@ -37,18 +37,11 @@ type server struct {
 
 // Serve runs the contender's door until ctx ends.
 func Serve(ctx context.Context, o Options, log *slog.Logger) error {
-	s := &server{Options: o, log: log}
-	var err error
-	if s.db, err = openDB(ctx, o.Postgres, o.Pool); err != nil {
-		return err
-	}
-	defer s.db.Close()
-	if s.door, err = o.Contender.open(ctx, s); err != nil {
+	s, err := open(ctx, o, log)
+	if err != nil {
 		return fmt.Errorf("opening %s: %w", o.Contender.Name, err)
 	}
-	if closer, is := s.door.(io.Closer); is {
-		defer closer.Close()
-	}
+	defer s.close()
 	listener, err := net.Listen("tcp", o.Listen)
 	if err != nil {
 		return err
@@ -63,6 +56,29 @@ func Serve(ctx context.Context, o Options, log *slog.Logger) error {
 		return err
 	}
 	return nil
+}
+
+// open opens what stands behind the door.
+func open(ctx context.Context, o Options, log *slog.Logger) (*server, error) {
+	s := &server{Options: o, log: log}
+	var err error
+	if s.db, err = openDB(ctx, o.Postgres, o.Pool); err != nil {
+		return nil, err
+	}
+	if s.door, err = o.Contender.open(ctx, s); err != nil {
+		s.db.Close()
+		return nil, err
+	}
+	return s, nil
+}
+
+func (s *server) close() {
+	if closer, is := s.door.(io.Closer); is {
+		if err := closer.Close(); err != nil {
+			s.log.Warn("closing the queue", "error", err)
+		}
+	}
+	s.db.Close()
 }
 
 // routes are those of Lastseat's that are measured, and one that says who this is.

@@ -36,7 +36,7 @@ RETURNING outcome`
 var skipLocked = answer{
 	name:  "skip_locked",
 	what:  "a row for each seat, taken with FOR UPDATE SKIP LOCKED (as alf.io); there is no run without a number of seats",
-	lacks: "that the last seats are given (who fails while taking one has had others refused), ",
+	lacks: "last seats, ",
 	seats: `SELECT count(*) FROM seats s WHERE s.run_id = r.id AND s.email_key IS NOT NULL`,
 	prepare: func(ctx context.Context, db *db) error {
 		_, err := db.Exec(ctx, skipSchema)

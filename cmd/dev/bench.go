@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/lastseat/lastseat/bench/report"
+	"github.com/lastseat/lastseat/bench/rivals"
 )
 
 // benchPlan is what a bench is to do.
@@ -77,8 +78,7 @@ func (t *tool) bench(ctx context.Context, args []string) error {
 		if err := r.WriteTables(t.stdout); err != nil {
 			return err
 		}
-		fmt.Fprintf(t.stdout, "\nMedians of %d rounds, everything on this machine, in %s. docs/performance.md says how it is measured.\n",
-			plan.rounds, time.Since(began).Round(time.Second))
+		explain(t.stdout, plan, time.Since(began))
 		if plan.json {
 			return r.WriteJSON(t.stdout)
 		}
@@ -86,9 +86,22 @@ func (t *tool) bench(ctx context.Context, args []string) error {
 	}))
 }
 
+// explain says who the contenders are and what the words mean.
+func explain(w io.Writer, plan benchPlan, took time.Duration) {
+	fmt.Fprintln(w)
+	for _, c := range rivals.All {
+		if !c.Recording || c.Async { // the variants do the same, and record
+			fmt.Fprintf(w, "%s: %s\n", c.Name, c.What)
+		}
+	}
+	fmt.Fprintf(w, "…_recording: the same, and records each request with its outcome, as Lastseat does.\n\n%s\n", rivals.Promises)
+	fmt.Fprintf(w, "\nMedians of %d rounds, everything on this machine, in %s. docs/performance.md says how it is measured.\n",
+		plan.rounds, took.Round(time.Second))
+}
+
 // measureAll measures the cases of the plan.
 func (a *arena) measureAll(ctx context.Context, plan benchPlan) (*report.Report, error) {
-	r := new(report.Report)
+	r := &report.Report{Smoke: plan.quick}
 	for _, c := range benchCases {
 		if len(plan.cases) > 0 && !slices.Contains(plan.cases, c.id) {
 			continue

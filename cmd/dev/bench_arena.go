@@ -26,6 +26,7 @@ type arena struct {
 	admin    *pgx.Conn // makes and drops databases
 	flush    *redis.Client
 	made     int // databases so far
+	pools    map[string]bestPool
 }
 
 // lastseatTemplate is the database that each cell of Lastseat begins with.
@@ -46,7 +47,7 @@ func (t *tool) withArena(ctx context.Context, body func(context.Context, *arena)
 		if err := t.build(ctx, f, "./bench/cmd/rival"); err != nil {
 			return err
 		}
-		a := &arena{t: t, f: f, sink: sink}
+		a := &arena{t: t, f: f, sink: sink, pools: make(map[string]bestPool)}
 		words, err := os.Create(f.join("programs.log"))
 		if err != nil {
 			return err

@@ -2,97 +2,81 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/lastseat/lastseat/bench/report"
-	"github.com/lastseat/lastseat/bench/rivals"
 )
 
 // benchCase is one of the situations that contenders are measured in.
 type benchCase struct {
-	id      string
-	what    string
-	rush    rushOf
-	targets []report.Target
-	measure func(context.Context, *arena, benchCase, benchPlan) (*report.Case, error)
+	id    string
+	what  string
+	rush  rushOf
+	pools string // cases with the same have the rivals' pools chosen once; empty = by itself
+	// everybody is there in a smoke run, too.
+	everybody bool
+	targets   []report.Target
+	measure   func(context.Context, *arena, benchCase, benchPlan) (*report.Case, error)
 }
 
 // cellLimit is how long anybody is asked in one cell.
 const cellLimit = 8 * time.Second
 
+// crowdSize is how many people come to a rush.
+const crowdSize = 6000
+
 var benchCases = []benchCase{
 	{
-		id: "one_run_seated", measure: measureRush, what: "6000 people ask for the 6000 seats of one run", rush: rushOf{people: 6000, runs: 1, seats: 6000},
+		id: "one_run_seated", what: "6000 people ask for the 6000 seats of one run",
+		rush: rushOf{people: crowdSize, runs: 1, seats: crowdSize}, measure: measureRush, everybody: true,
 		targets: []report.Target{
 			report.AtLeast(4, report.ToBestRival), report.AtLeast(0.40, report.ToCeiling),
 			report.AtMost(20, report.DecidedP50), report.AtMost(150, report.DecidedP99),
 		},
 	},
-}
-
-// measureRush measures all contenders in a rush, in turns.
-func measureRush(ctx context.Context, a *arena, c benchCase, plan benchPlan) (*report.Case, error) {
-	r := c.rush
-	r.limit = cellLimit
-	if plan.quick {
-		r = r.smaller(10)
-	}
-	out := &report.Case{ID: c.id, What: c.what, Targets: c.targets}
-	entrants := make(map[string]*report.Entrant)
-	for _, who := range rivals.All {
-		e := &report.Entrant{Name: who.Name, Lacks: who.Lacks, Recording: who.Recording, Oversells: who.Oversells}
-		entrants[who.Name] = e
-		if who.Name == rivals.Ceiling {
-			out.Ceiling = e
-		} else {
-			e.Pool = 6
-			out.Rivals = append(out.Rivals, e)
-		}
-	}
-	for round := range plan.rounds {
-		s, err := a.cellOfLastseat(ctx, r)
-		if err != nil {
-			return nil, fmt.Errorf("measuring Lastseat: %w", err)
-		}
-		a.say(c, round, plan, "Lastseat", s)
-		out.Lastseat.Samples = append(out.Lastseat.Samples, s)
-		for _, who := range rivals.All {
-			e := entrants[who.Name]
-			s, err := a.cellOfRival(ctx, who, max(e.Pool, 1), r)
-			if err != nil {
-				return nil, fmt.Errorf("measuring %s: %w", who.Name, err)
-			}
-			a.say(c, round, plan, who.Name, s)
-			e.Samples = append(e.Samples, s)
-		}
-	}
-	return out, nil
-}
-
-// smaller returns a rush with fewer people and seats.
-func (r rushOf) smaller(by int) rushOf {
-	r.people, r.seats = max(r.people/by, r.runs), max(r.seats/by, r.runs)
-	return r
-}
-
-func (a *arena) cellOfLastseat(ctx context.Context, r rushOf) (s report.Sample, err error) {
-	err = a.withLastseat(ctx, lastseatTemplate, r.runsOf(), func(ctx context.Context, l *lastseat) error {
-		s, err = a.cell(ctx, l, r)
-		return err
-	})
-	return s, err
-}
-
-func (a *arena) cellOfRival(ctx context.Context, c rivals.Contender, pool int, r rushOf) (s report.Sample, err error) {
-	err = a.withRival(ctx, c, pool, r.runsOf(), func(ctx context.Context, v *rival) error {
-		s, err = a.cell(ctx, v, r)
-		return err
-	})
-	return s, err
-}
-
-// say tells what a cell came to.
-func (a *arena) say(c benchCase, round int, plan benchPlan, who string, s report.Sample) {
-	a.t.log.printf("%s, round %d of %d: %s: %.0f accepted per second, decided %.0f", c.id, round+1, plan.rounds, who, s[report.Accepted], s[report.Decided])
+	{
+		id: "stampede_500", what: "6000 people ask for the 500 seats of one run",
+		rush: rushOf{people: crowdSize, runs: 1, seats: 500}, measure: measureRush,
+		targets: []report.Target{report.AtLeast(1.2, report.ToBestRival), report.AtLeast(3, report.ToBestRecordingRival)},
+	},
+	{
+		id: "stampede_20", what: "6000 people ask for the 20 seats of one run",
+		rush: rushOf{people: crowdSize, runs: 1, seats: 20}, measure: measureRush,
+		targets: []report.Target{report.AtLeast(0.8, report.ToBestRival), report.AtLeast(3, report.ToBestRecordingRival)},
+	},
+	{
+		id: "runs_50", what: "6000 people ask for the 120 seats of each of 50 runs",
+		rush: rushOf{people: crowdSize, runs: 50, seats: crowdSize}, measure: measureRush, pools: "spread",
+		targets: []report.Target{report.AtLeast(1.4, report.ToBestRival)},
+	},
+	{
+		id: "runs_1000", what: "6000 people ask for the 6 seats of each of 1000 runs",
+		rush: rushOf{people: crowdSize, runs: 1000, seats: crowdSize}, measure: measureRush, pools: "spread",
+		targets: []report.Target{report.AtLeast(1, report.ToBestRival)},
+	},
+	{
+		id: "lone", what: "one request at a time, each on a run where nothing happens: from asking to hearing of the outcome by long poll",
+		measure: measureLone,
+		targets: []report.Target{report.AtMost(15, report.DecidedP50)},
+	},
+	{
+		id: "trickle", what: "ten requests a second on one run: from asking to hearing of the outcome by long poll",
+		measure: measureTrickle,
+		targets: []report.Target{report.AtMost(50, report.DecidedP99)},
+	},
+	{
+		id: "pollers_2000", what: "6000 people ask for 6000 seats of one run while 2000 who have one keep asking whether it has changed (?wait=5)",
+		rush: rushOf{people: crowdSize, runs: 1, seats: crowdSize + pollers}, measure: measurePollers,
+		targets: []report.Target{report.AtLeast(0.85, report.ToPlain)},
+	},
+	{
+		id: "grown", what: "6000 people ask for seats of a run that has 200 000 requests, beside the same on a new run of the same database",
+		rush: rushOf{people: crowdSize, runs: 1}, measure: measureGrown,
+		targets: []report.Target{report.AtLeast(0.9, report.ToPlain)},
+	},
+	{
+		id: "idle_10000", what: "10 000 runs whose registration is open, and nobody comes",
+		measure: measureIdle,
+		targets: []report.Target{report.AtMost(1, report.APIShare), report.AtMost(1, report.WorkerShare)},
+	},
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,7 +20,9 @@ type rushOf struct {
 	people int
 	runs   int           // that they are spread over
 	seats  int           // of all runs together
-	limit  time.Duration // after which nobody asks any more
+	limit  time.Duration // after which nobody asks any more; 0 = never
+	prefix string        // of the slugs of the runs; empty = run
+	first  int           // the number of the first person
 }
 
 // warmRun is what is asked for before anything is measured, until connections are
@@ -30,6 +33,12 @@ var warmRun = rivals.Run{Slug: "warm", Seats: 16}
 // warmUp is how long that takes at most.
 const warmUp = 300 * time.Millisecond
 
+// smaller returns a rush with fewer people and seats, but one for each run.
+func (r rushOf) smaller(by int) rushOf {
+	r.people, r.seats = max(r.people/by, r.runs), max(r.seats/by, r.runs)
+	return r
+}
+
 // runsOf returns the runs of a rush, with the one for warming up.
 func (r rushOf) runsOf() []rivals.Run {
 	all := []rivals.Run{warmRun}
@@ -38,18 +47,18 @@ func (r rushOf) runsOf() []rivals.Run {
 		if i < r.seats%r.runs {
 			seats++
 		}
-		all = append(all, rivals.Run{Slug: runSlug(i), Seats: seats})
+		all = append(all, rivals.Run{Slug: r.slug(i), Seats: seats})
 	}
 	return all
 }
 
-func runSlug(i int) string { return fmt.Sprintf("run-%d", i+1) }
+func (r rushOf) slug(i int) string { return fmt.Sprintf("%s-%d", cmp.Or(r.prefix, "run"), i+1) }
 
 // requests returns what the people send, those for different runs in turn.
 func (r rushOf) requests() [][]byte {
 	all := make([][]byte, r.people)
 	for i := range all {
-		all[i] = request(runSlug(i%r.runs), i)
+		all[i] = request(r.slug(i%r.runs), r.first+i)
 	}
 	return all
 }
@@ -65,9 +74,9 @@ type staged interface {
 	address() string // host:port of its door
 	processes() []int
 	mayBeCut() bool // it need not decide all
-	// settled returns when everything that was asked for so far is decided, or
-	// when ctx ends.
-	settled(ctx context.Context) error
+	// settled returns when everything that was accepted so far is decided, or when
+	// ctx ends. More is how much was accepted since the last time.
+	settled(ctx context.Context, more int) error
 	// judge checks that what people were told is what is written, and returns what
 	// is written. Told is how often each status was answered.
 	judge(ctx context.Context, told map[int]int, sample report.Sample) (last time.Time, err error)
@@ -96,7 +105,7 @@ func (a *arena) cell(ctx context.Context, s staged, r rushOf) (report.Sample, er
 	}
 	sample := report.Sample{}
 	sum := sumUp(answers, sample)
-	if err := awaitDecisions(ctx, s, sum.first, r.limit); err != nil {
+	if err := awaitDecisions(ctx, s, sum, r.limit); err != nil {
 		return nil, err
 	}
 	meter.stop(sample, sum.answered)
@@ -117,14 +126,14 @@ const decidedCount report.Metric = "decided"
 
 // awaitDecisions waits until all is decided. A rival that has used up its limit is
 // left at where it is: its rate is known by then.
-func awaitDecisions(ctx context.Context, s staged, first time.Time, limit time.Duration) error {
+func awaitDecisions(ctx context.Context, s staged, sum sum, limit time.Duration) error {
 	patience := time.Minute
 	if s.mayBeCut() && limit > 0 {
-		patience = max(limit-time.Since(first), 0)
+		patience = max(limit-time.Since(sum.first), 0)
 	}
 	waiting, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	err := s.settled(waiting)
+	err := s.settled(waiting, sum.told[http.StatusAccepted])
 	if s.mayBeCut() && errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
 		return nil
 	}
@@ -138,12 +147,13 @@ func (a *arena) warm(ctx context.Context, client *load.Client, s staged) error {
 	for i := range requests {
 		requests[i] = request(warmRun.Slug, i)
 	}
-	if _, err := client.Ask(ctx, load.Crowd{Requests: requests, For: warmUp}); err != nil {
+	answers, err := client.Ask(ctx, load.Crowd{Requests: requests, For: warmUp})
+	if err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
-	return s.settled(ctx)
+	return s.settled(ctx, sumUp(answers, report.Sample{}).told[http.StatusAccepted])
 }
 
 // sum is what the answers come to.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"net/url"
 	"time"
 
@@ -21,7 +22,7 @@ var benchLog = []string{"LASTSEAT_LOG_LEVEL=warn"}
 // have by default, on a database of their own.
 type lastseat struct {
 	api  string // host:port
-	pids []int
+	pids []int  // the worker's, the api's
 	conn *pgx.Conn
 	url  string // of the database
 }
@@ -60,7 +61,7 @@ func (a *arena) withLastseat(ctx context.Context, template string, runs []rivals
 			return err
 		}
 		l := &lastseat{api: door.Host, conn: conn, url: s.PostgresURL}
-		for _, p := range cast.members {
+		for _, p := range cast.members { // in the order in which they were started
 			l.pids = append(l.pids, p.pid)
 		}
 		return body(ctx, l)
@@ -88,8 +89,12 @@ func createRuns(ctx context.Context, conn *pgx.Conn, runs []rivals.Run) error {
 	return conn.SendBatch(ctx, batch).Close()
 }
 
+// settledInterval is the time between two looks at whether all is decided, which
+// take something from those who decide.
+const settledInterval = 50 * time.Millisecond
+
 // settled waits until every line is settled to its end.
-func (l *lastseat) settled(ctx context.Context) error {
+func (l *lastseat) settled(ctx context.Context, _ int) error {
 	for {
 		var behind bool
 		err := l.conn.QueryRow(ctx, `SELECT EXISTS (SELECT FROM runs r JOIN lines l ON l.run_id = r.id WHERE l.last_ticket > r.settled_ticket)`).Scan(&behind)
@@ -99,7 +104,7 @@ func (l *lastseat) settled(ctx context.Context) error {
 		if err != nil || !behind {
 			return err
 		}
-		if !sleep(ctx, 10*time.Millisecond) {
+		if !sleep(ctx, settledInterval) {
 			return context.Cause(ctx)
 		}
 	}
@@ -108,14 +113,21 @@ func (l *lastseat) settled(ctx context.Context) error {
 // judge holds what people were told against the line, and the line against the
 // rules, by which it is settled again: what is fast and wrong is not measured.
 func (l *lastseat) judge(ctx context.Context, told map[int]int, sample report.Sample) (last time.Time, err error) {
-	accepted := told[202]
+	if last, err = l.readDecisions(ctx, told, sample, "", 0); err != nil {
+		return last, err
+	}
+	return last, l.requireSound(ctx)
+}
+
+// readDecisions reads what was decided: of all runs but the one for warming up, or
+// of one after a ticket.
+func (l *lastseat) readDecisions(ctx context.Context, told map[int]int, sample report.Sample, slug string, after int64) (last time.Time, err error) {
 	for status, n := range told {
-		if status != 202 {
+		if status != http.StatusAccepted {
 			return last, fmt.Errorf("%d requests were answered with status %d", n, status)
 		}
 	}
-	var decided int
-	var oversold int
+	var decided, oversold int
 	var p50, p99 *float64
 	var end *time.Time
 	err = l.conn.QueryRow(ctx, `
@@ -124,23 +136,19 @@ func (l *lastseat) judge(ctx context.Context, told map[int]int, sample report.Sa
 		       1000 * percentile_disc(0.99) WITHIN GROUP (ORDER BY extract(epoch FROM decided_at - accepted_at)::float8),
 		       (SELECT coalesce(sum(greatest((SELECT count(*) FROM attendances a WHERE a.run_id = r.id) - r.capacity, 0)), 0)::integer FROM runs r)
 		FROM requests q JOIN runs r ON r.id = q.run_id
-		WHERE r.slug <> $1 AND q.accepted_at >= $2 AND q.decided_at IS NOT NULL`, warmRun.Slug, time.Time{}).Scan(&decided, &end, &p50, &p99, &oversold)
-	if err != nil {
+		WHERE q.decided_at IS NOT NULL AND CASE WHEN $1 = '' THEN r.slug <> $2 ELSE r.slug = $1 AND q.ticket > $3 END`, slug, warmRun.Slug, after).
+		Scan(&decided, &end, &p50, &p99, &oversold)
+	switch {
+	case err != nil:
 		return last, wrap("reading the line", err)
+	case oversold > 0:
+		return last, fmt.Errorf("a promise of Lastseat is broken: %d seats were given that were not there", oversold)
+	case decided != told[http.StatusAccepted]:
+		return last, fmt.Errorf("a promise of Lastseat is broken: %d requests were accepted and %d are decided", told[http.StatusAccepted], decided)
+	case end == nil:
+		return last, errors.New("nothing was asked")
 	}
-	if decided != accepted {
-		return last, fmt.Errorf("%d requests were accepted and %d are decided", accepted, decided)
-	}
-	sample[report.Oversold] = float64(oversold)
-	if oversold > 0 {
-		return last, fmt.Errorf("%d seats were given that were not there", oversold)
-	}
-	if err := l.requireSound(ctx); err != nil {
-		return last, err
-	}
-	if end == nil {
-		return last, errors.New("nothing was decided")
-	}
+	sample[report.Oversold] = 0
 	sample[report.DecidedP50], sample[report.DecidedP99], sample[decidedCount] = *p50, *p99, float64(decided)
 	return *end, nil
 }

@@ -21,9 +21,10 @@ import (
 // of its own.
 type rival struct {
 	rivals.Contender
-	door string // host:port
-	pid  int
-	conn *pgx.Conn
+	door     string // host:port
+	pid      int
+	conn     *pgx.Conn
+	accepted int // to be decided later
 }
 
 func (r *rival) address() string  { return r.door }
@@ -107,16 +108,17 @@ func (r *rival) ready(ctx context.Context) error {
 
 // settled waits until nothing is queued any more. Who answers when it has decided
 // is settled always.
-func (r *rival) settled(ctx context.Context) error {
+func (r *rival) settled(ctx context.Context, more int) error {
+	r.accepted += more
 	for r.Async && r.Name != rivals.Ceiling {
-		left, err := rivals.Undecided(ctx, r.Contender, r.conn)
+		decided, err := rivals.Decided(ctx, r.Contender, r.conn)
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		if err != nil || left == 0 {
+		if err != nil || decided >= r.accepted {
 			return err
 		}
-		if !sleep(ctx, 10*time.Millisecond) {
+		if !sleep(ctx, settledInterval) {
 			return context.Cause(ctx)
 		}
 	}
