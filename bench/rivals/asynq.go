@@ -23,14 +23,12 @@ var plainAsynq = Contender{
 	open:      openAsynq,
 }
 
-const (
-	asynqQueue = "registrations"
-	asynqTask  = "registrations:decide"
-)
+const asynqTask = "registrations:decide"
 
 type asynqDoor struct {
 	client *asynq.Client
 	server *asynq.Server
+	queue  string // named for the database: Redis may hold what was left of another one's
 }
 
 func openAsynq(_ context.Context, s *server) (door, error) {
@@ -43,9 +41,9 @@ func openAsynq(_ context.Context, s *server) (door, error) {
 		return nil, fmt.Errorf("%s is not the URL of one Redis", s.Redis)
 	}
 	redis.PoolSize = 100 // the default is ten for each core, for which a crowd would wait
-	d := &asynqDoor{client: asynq.NewClient(redis)}
+	d := &asynqDoor{client: asynq.NewClient(redis), queue: "registrations:" + s.db.Config().ConnConfig.Database}
 	d.server = asynq.NewServer(redis, asynq.Config{
-		Concurrency: 1, Queues: map[string]int{asynqQueue: 1}, LogLevel: asynq.ErrorLevel,
+		Concurrency: 1, Queues: map[string]int{d.queue: 1}, LogLevel: asynq.ErrorLevel,
 		TaskCheckInterval: 10 * time.Millisecond, // an idle queue is looked at every second by default
 	})
 	decide := func(ctx context.Context, t *asynq.Task) error {
@@ -63,7 +61,7 @@ func (d *asynqDoor) ask(ctx context.Context, run int32, p person) (outcome, erro
 	if err != nil {
 		return "", err
 	}
-	_, err = d.client.EnqueueContext(ctx, asynq.NewTask(asynqTask, payload), asynq.Queue(asynqQueue))
+	_, err = d.client.EnqueueContext(ctx, asynq.NewTask(asynqTask, payload), asynq.Queue(d.queue))
 	return queued, err
 }
 

@@ -18,12 +18,12 @@ type Counted struct {
 	DecidedP50, DecidedP99 float64
 }
 
-// Count reads what became of all requests but those for one run. The verdict rests
-// on the tables, not on what people were told.
-func Count(ctx context.Context, c Contender, conn *pgx.Conn, except string) (n Counted, err error) {
+// Count reads what became of all requests for the runs. The verdict rests on the
+// tables, not on what people were told.
+func Count(ctx context.Context, c Contender, conn *pgx.Conn, runs []string) (n Counted, err error) {
 	err = conn.QueryRow(ctx, `
 		SELECT coalesce(sum(seats), 0), coalesce(sum(greatest(seats - capacity, 0)), 0)
-		FROM (SELECT r.capacity, (`+c.seats+`) AS seats FROM runs r WHERE r.slug <> $1) r`, except).
+		FROM (SELECT r.capacity, (`+c.seats+`) AS seats FROM runs r WHERE r.slug = ANY($1)) r`, runs).
 		Scan(&n.Seated, &n.Oversold)
 	if err != nil {
 		return n, fmt.Errorf("counting the seats of %s: %w", c.Name, err)
@@ -37,7 +37,7 @@ func Count(ctx context.Context, c Contender, conn *pgx.Conn, except string) (n C
 		SELECT count(*), max(q.decided_at),
 		       1000 * percentile_disc(0.50) WITHIN GROUP (ORDER BY extract(epoch FROM q.decided_at - q.accepted_at)::float8),
 		       1000 * percentile_disc(0.99) WITHIN GROUP (ORDER BY extract(epoch FROM q.decided_at - q.accepted_at)::float8)
-		FROM requests q JOIN runs r ON r.id = q.run_id WHERE r.slug <> $1`, except).
+		FROM requests q JOIN runs r ON r.id = q.run_id WHERE r.slug = ANY($1)`, runs).
 		Scan(&n.Recorded, &last, &p50, &p99)
 	if err != nil {
 		return n, fmt.Errorf("counting the requests of %s: %w", c.Name, err)

@@ -82,7 +82,7 @@ const (
 )
 
 // patience is how long an answer that tries again goes on with it.
-const patience = 5 * time.Second
+const patience = 3 * time.Second
 
 // door is what stands behind POST. Run is the id of a run.
 type door interface {

@@ -9,6 +9,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"github.com/redis/go-redis/v9"
 )
@@ -24,13 +25,14 @@ type arena struct {
 	postgres int // its process, 0 = not ours
 	redis    int
 	admin    *pgx.Conn // makes and drops databases
-	flush    *redis.Client
-	made     int // databases so far
+	cache    *redis.Client
+	name     string // of this bench, in the names of its databases: the server may be somebody's
+	made     int    // databases so far
 	pools    map[string]bestPool
 }
 
-// lastseatTemplate is the database that each cell of Lastseat begins with.
-const lastseatTemplate = "lastseat_empty"
+// template is the database that each cell of Lastseat begins with.
+func (a *arena) template() string { return a.name + "_template" }
 
 // askedConnections is how many connections ask at once.
 const askedConnections = 256
@@ -47,7 +49,7 @@ func (t *tool) withArena(ctx context.Context, body func(context.Context, *arena)
 		if err := t.build(ctx, f, "./bench/cmd/rival"); err != nil {
 			return err
 		}
-		a := &arena{t: t, f: f, sink: sink, pools: make(map[string]bestPool)}
+		a := &arena{t: t, f: f, sink: sink, pools: make(map[string]bestPool), name: "lastseat_bench_" + uuid.NewString()[:8]}
 		words, err := os.Create(f.join("programs.log"))
 		if err != nil {
 			return err
@@ -84,17 +86,17 @@ func (a *arena) with(ctx context.Context, body func(context.Context, *arena) err
 	if err != nil {
 		return err
 	}
-	a.flush = redis.NewClient(o)
-	defer a.flush.Close()
-	if err := a.create(ctx, lastseatTemplate, ""); err != nil {
+	a.cache = redis.NewClient(o)
+	defer a.cache.Close()
+	if err := a.create(ctx, a.template(), ""); err != nil {
 		return err
 	}
 	defer func() {
-		if e := a.drop(ctx, lastseatTemplate); err == nil {
+		if e := a.drop(ctx, a.template()); err == nil {
 			err = e
 		}
 	}()
-	if err := a.quiet.migrate(ctx, a.f, a.stack(lastseatTemplate), stackOptions{}); err != nil {
+	if err := a.quiet.migrate(ctx, a.f, a.stack(a.template()), stackOptions{}); err != nil {
 		return a.withWords(err)
 	}
 	return body(ctx, a)
@@ -131,24 +133,24 @@ func (a *arena) url(database string) string {
 	return u.String()
 }
 
-// fresh makes an empty database, or a copy of a template, and empties Redis. The
-// function it returns drops the database.
+// fresh makes an empty database, or a copy of a template, and empties Redis if it
+// is ours: in somebody else's, queues that were left unfinished have names that
+// nobody uses again. The function it returns drops the database.
 func (a *arena) fresh(ctx context.Context, template string) (name string, drop func() error, err error) {
 	a.made++
-	name = fmt.Sprintf("bench_%d", a.made)
+	name = fmt.Sprintf("%s_%d", a.name, a.made)
 	if err := a.create(ctx, name, template); err != nil {
 		return "", nil, err
 	}
-	if err := a.flush.FlushAll(ctx).Err(); err != nil {
-		return "", nil, wrap("emptying Redis", err)
+	if a.redis != 0 {
+		if err := a.cache.FlushAll(ctx).Err(); err != nil {
+			return "", nil, wrap("emptying Redis", err)
+		}
 	}
 	return name, func() error { return a.drop(ctx, name) }, nil
 }
 
 func (a *arena) create(ctx context.Context, name, template string) error {
-	if err := a.drop(ctx, name); err != nil { // somebody's who was killed
-		return err
-	}
 	sql := "CREATE DATABASE " + name
 	if template != "" {
 		sql += " TEMPLATE " + template

@@ -25,9 +25,9 @@ type rushOf struct {
 	first  int           // the number of the first person
 }
 
-// warmRun is what is asked for before anything is measured, until connections are
-// open and statements are prepared. It has few seats, so that no mail of it is
-// still being sent afterwards.
+// warmRun is a run that every database has: it is asked for before anything is
+// measured, until connections are open and statements are prepared. It has few
+// seats, so that no mail of it is still being sent afterwards.
 var warmRun = rivals.Run{Slug: "warm", Seats: 16}
 
 // warmUp is how long that takes at most.
@@ -39,9 +39,8 @@ func (r rushOf) smaller(by int) rushOf {
 	return r
 }
 
-// runsOf returns the runs of a rush, with the one for warming up.
-func (r rushOf) runsOf() []rivals.Run {
-	all := []rivals.Run{warmRun}
+// runsOf returns the runs of a rush.
+func (r rushOf) runsOf() (all []rivals.Run) {
 	for i := range r.runs {
 		seats := r.seats / r.runs
 		if i < r.seats%r.runs {
@@ -53,6 +52,15 @@ func (r rushOf) runsOf() []rivals.Run {
 }
 
 func (r rushOf) slug(i int) string { return fmt.Sprintf("%s-%d", cmp.Or(r.prefix, "run"), i+1) }
+
+// slugs are those of all its runs.
+func (r rushOf) slugs() []string {
+	all := make([]string, r.runs)
+	for i := range all {
+		all[i] = r.slug(i)
+	}
+	return all
+}
 
 // requests returns what the people send, those for different runs in turn.
 func (r rushOf) requests() [][]byte {

@@ -28,7 +28,7 @@ func measureGrown(ctx context.Context, a *arena, c benchCase, plan benchPlan) (*
 		runs = append(runs, rivals.Run{Slug: newRun(i) + "-1", Seats: enroll.MaxPlaces})
 	}
 	out := &report.Case{ID: c.id, What: c.what, Targets: c.targets}
-	err := a.withLastseat(ctx, lastseatTemplate, runs, func(ctx context.Context, l *lastseat) error {
+	err := a.withLastseat(ctx, runs, func(ctx context.Context, l *lastseat) error {
 		a.t.log.printf("%s: making a run with %d requests", c.id, size)
 		if err := growRun(ctx, l.conn, grown.slug(0), size); err != nil {
 			return err

@@ -30,7 +30,7 @@ func measureIdle(ctx context.Context, a *arena, c benchCase, plan benchPlan) (*r
 		runs[i] = rivals.Run{Slug: fmt.Sprintf("idle-%d", i+1), Seats: 30}
 	}
 	out := &report.Case{ID: c.id, What: c.what, Targets: c.targets}
-	err := a.withLastseat(ctx, lastseatTemplate, runs, func(ctx context.Context, l *lastseat) error {
+	err := a.withLastseat(ctx, runs, func(ctx context.Context, l *lastseat) error {
 		a.t.log.printf("%s: nothing happens for %s", c.id, idleSettling+lasts)
 		if err := a.checkpoint(ctx); err != nil {
 			return err
@@ -80,7 +80,7 @@ func (a *arena) operations(ctx context.Context, l *lastseat) (report.Sample, err
 		return nil, wrap("reading what Postgres has done", err)
 	}
 	s[report.PostgresOps] = float64(transactions)
-	info, err := a.flush.Info(ctx, "stats").Result()
+	info, err := a.cache.Info(ctx, "stats").Result()
 	if err != nil {
 		return nil, wrap("reading what Redis has done", err)
 	}

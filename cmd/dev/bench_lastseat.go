@@ -33,8 +33,8 @@ func (l *lastseat) mayBeCut() bool   { return false }
 
 // withLastseat starts Lastseat on a copy of the template, with the runs, calls body
 // and takes all of it away.
-func (a *arena) withLastseat(ctx context.Context, template string, runs []rivals.Run, body func(context.Context, *lastseat) error) (err error) {
-	database, drop, err := a.fresh(ctx, template)
+func (a *arena) withLastseat(ctx context.Context, runs []rivals.Run, body func(context.Context, *lastseat) error) (err error) {
+	database, drop, err := a.fresh(ctx, a.template())
 	if err != nil {
 		return err
 	}
@@ -49,7 +49,7 @@ func (a *arena) withLastseat(ctx context.Context, template string, runs []rivals
 		return err
 	}
 	defer conn.Close(context.WithoutCancel(ctx))
-	if err := createRuns(ctx, conn, runs); err != nil {
+	if err := createRuns(ctx, conn, append(runs, warmRun)); err != nil {
 		return wrap("making the runs", err)
 	}
 	return a.withCast(ctx, func(ctx context.Context, cast *family) error {

@@ -108,7 +108,7 @@ func (a *arena) measureLatency(ctx context.Context, c benchCase, plan benchPlan,
 		})
 	}
 	for round := range plan.rounds {
-		err := a.withLastseat(ctx, lastseatTemplate, r.runsOf(), func(ctx context.Context, l *lastseat) error {
+		err := a.withLastseat(ctx, r.runsOf(), func(ctx context.Context, l *lastseat) error {
 			s, err := a.latency(ctx, l, people, askAndPoll)
 			out.Lastseat.Samples = append(out.Lastseat.Samples, s)
 			a.sayLatency(c, round, plan, "Lastseat", s)
@@ -119,7 +119,7 @@ func (a *arena) measureLatency(ctx context.Context, c benchCase, plan benchPlan,
 		}
 		for _, e := range out.Rivals {
 			who, _ := rivals.Find(e.Name)
-			err := a.withRival(ctx, who, e.Pool, r.runsOf(), func(ctx context.Context, v *rival) error {
+			err := a.withRival(ctx, who, e.Pool, r, func(ctx context.Context, v *rival) error {
 				s, err := a.latency(ctx, v, people, askOnly)
 				e.Samples = append(e.Samples, s)
 				a.sayLatency(c, round, plan, e.Name, s)

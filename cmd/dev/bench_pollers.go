@@ -35,7 +35,7 @@ func measurePollers(ctx context.Context, a *arena, c benchCase, plan benchPlan) 
 	for round := range plan.rounds {
 		var sample report.Sample
 		for _, polling := range []bool{false, true} {
-			err := a.withLastseat(ctx, lastseatTemplate, r.runsOf(), func(ctx context.Context, l *lastseat) error {
+			err := a.withLastseat(ctx, r.runsOf(), func(ctx context.Context, l *lastseat) error {
 				s, err := a.rushAmongPollers(ctx, l, r, crowd, polling)
 				if err != nil {
 					return err
@@ -54,7 +54,7 @@ func measurePollers(ctx context.Context, a *arena, c benchCase, plan benchPlan) 
 		a.t.log.printf("%s, round %d of %d: %.0f accepted per second, %.0f without them", c.id, round+1, plan.rounds, sample[report.Accepted], sample[report.Plain])
 
 		ceiling, _ := rivals.Find(rivals.Ceiling)
-		err := a.withRival(ctx, ceiling, 1, r.runsOf(), func(ctx context.Context, v *rival) error {
+		err := a.withRival(ctx, ceiling, 1, r, func(ctx context.Context, v *rival) error {
 			polls := make([][]byte, crowd)
 			for i := range polls {
 				polls[i] = poll(uuid.New(), `W/"0"`)

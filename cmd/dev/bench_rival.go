@@ -24,6 +24,7 @@ type rival struct {
 	door     string // host:port
 	pid      int
 	conn     *pgx.Conn
+	rush     rushOf
 	accepted int // to be decided later
 }
 
@@ -32,8 +33,16 @@ func (r *rival) processes() []int { return []int{r.pid} }
 func (r *rival) mayBeCut() bool   { return true }
 
 // withRival starts a contender with a pool of that size on an empty database, with
-// the runs, calls body and takes all of it away.
-func (a *arena) withRival(ctx context.Context, c rivals.Contender, pool int, runs []rivals.Run, body func(context.Context, *rival) error) (err error) {
+// the runs of the rush, calls body and takes all of it away.
+func (a *arena) withRival(ctx context.Context, c rivals.Contender, pool int, r rushOf, body func(context.Context, *rival) error) error {
+	return a.withDatabase(ctx, c, r.runsOf(), func(address string) error {
+		return a.withRivalOn(ctx, address, c, pool, r, body)
+	})
+}
+
+// withDatabase calls body with the URL of a database that is prepared for the
+// contender, and drops it.
+func (a *arena) withDatabase(ctx context.Context, c rivals.Contender, runs []rivals.Run, body func(address string) error) (err error) {
 	database, drop, err := a.fresh(ctx, "")
 	if err != nil {
 		return err
@@ -43,21 +52,25 @@ func (a *arena) withRival(ctx context.Context, c rivals.Contender, pool int, run
 			err = e
 		}
 	}()
-	address := a.url(database)
-	if err := rivals.Prepare(ctx, c, address, runs); err != nil {
+	if err := rivals.Prepare(ctx, c, a.url(database), append(runs, warmRun)); err != nil {
 		return err
 	}
+	return body(a.url(database))
+}
+
+// withRivalOn starts a contender on a database that is prepared for it.
+func (a *arena) withRivalOn(ctx context.Context, address string, c rivals.Contender, pool int, r rushOf, body func(context.Context, *rival) error) error {
 	conn, err := pgx.Connect(ctx, address)
 	if err != nil {
 		return err
 	}
 	defer conn.Close(context.WithoutCancel(ctx))
 	return a.withCast(ctx, func(ctx context.Context, cast *family) error {
-		r := &rival{Contender: c, conn: conn}
-		if err := a.startRival(ctx, cast, r, pool, address); err != nil {
+		v := &rival{Contender: c, conn: conn, rush: r}
+		if err := a.startRival(ctx, cast, v, pool, address); err != nil {
 			return a.withWords(err)
 		}
-		return body(ctx, r)
+		return body(ctx, v)
 	})
 }
 
@@ -137,7 +150,7 @@ func (r *rival) judge(ctx context.Context, told map[int]int, sample report.Sampl
 	if r.Name == rivals.Ceiling {
 		return last, nil
 	}
-	found, err := rivals.Count(ctx, r.Contender, r.conn, warmRun.Slug)
+	found, err := rivals.Count(ctx, r.Contender, r.conn, r.rush.slugs())
 	if err != nil {
 		return last, err
 	}

@@ -126,9 +126,34 @@ type bestPool struct {
 func (a *arena) sweep(ctx context.Context, r rushOf, who rivals.Contender) (best bestPool, err error) {
 	r = r.smaller(sweepShare)
 	r.limit = sweepLimit
-	slow := 0
+	cell := func(size int) (s report.Sample, err error) { return a.cellOfRival(ctx, who, size, r) }
+	if who.Async {
+		return sweepSizes(who.Pools, cell) // which leaves something in its queue
+	}
+	// Making a database takes longer than such a cell. Each size has runs of its own.
+	var runs []rivals.Run
 	for _, size := range who.Pools {
-		s, err := a.cellOfRival(ctx, who, size, r)
+		r.prefix = fmt.Sprintf("pool-%d", size)
+		runs = append(runs, r.runsOf()...)
+	}
+	err = a.withDatabase(ctx, who, runs, func(address string) error {
+		best, err = sweepSizes(who.Pools, func(size int) (s report.Sample, err error) {
+			r.prefix = fmt.Sprintf("pool-%d", size)
+			err = a.withRivalOn(ctx, address, who, size, r, func(ctx context.Context, v *rival) error {
+				s, err = a.cell(ctx, v, r)
+				return err
+			})
+			return s, err
+		})
+		return err
+	})
+	return best, err
+}
+
+func sweepSizes(sizes []int, cell func(size int) (report.Sample, error)) (best bestPool, err error) {
+	slow := 0
+	for _, size := range sizes {
+		s, err := cell(size)
 		if err != nil {
 			return best, err
 		}
@@ -169,7 +194,7 @@ func chooseRounds(turns []*turn, rounds int) {
 }
 
 func (a *arena) cellOfLastseat(ctx context.Context, r rushOf) (s report.Sample, err error) {
-	err = a.withLastseat(ctx, lastseatTemplate, r.runsOf(), func(ctx context.Context, l *lastseat) error {
+	err = a.withLastseat(ctx, r.runsOf(), func(ctx context.Context, l *lastseat) error {
 		s, err = a.cell(ctx, l, r)
 		return err
 	})
@@ -180,7 +205,7 @@ func (a *arena) cellOfRival(ctx context.Context, c rivals.Contender, pool int, r
 	if c.Name == rivals.Ceiling {
 		r.people *= ceilingTimes
 	}
-	err = a.withRival(ctx, c, pool, r.runsOf(), func(ctx context.Context, v *rival) error {
+	err = a.withRival(ctx, c, pool, r, func(ctx context.Context, v *rival) error {
 		s, err = a.cell(ctx, v, r)
 		return err
 	})
