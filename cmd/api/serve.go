@@ -106,6 +106,8 @@ func serve(ctx context.Context, c config.Config, log *slog.Logger) error {
 			IdleTimeout:       c.API.IdleTimeout,
 			MaxHeaderBytes:    16 << 10,
 			ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelDebug),
+			// The library would answer OPTIONS * with a 200 that no document knows.
+			DisableGeneralOptionsHandler: true,
 		}
 		return ops.Serve(ctx, door, server, c.API.ShutdownTimeout, func() {
 			log.Info("stopping")

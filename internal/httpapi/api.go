@@ -96,7 +96,7 @@ func New(c Catalogue, in Intake, w Watch, out Outbox, l Line, o Options, log *sl
 	if err := e.SetTrustedProxies(o.TrustedProxies); err != nil { // nil trusts nobody
 		return nil, fmt.Errorf("reading the trusted proxies: %w", err)
 	}
-	e.Use(a.observe(newMetrics(reg)), a.recover)
+	e.Use(a.observe(newMetrics(reg)), a.recover, a.answer(noSlashInNames))
 	e.NoRoute(a.answer(func(*gin.Context) error { return errNoRoute }))
 	e.NoMethod(a.answer(func(*gin.Context) error { return errNoMethod }))
 

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"runtime/debug"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/gin-gonic/gin"
@@ -120,6 +121,17 @@ func safeID(s string) bool {
 		}
 	}
 	return true
+}
+
+// noSlashInNames refuses a path with a slash that is written as %2F: it is part
+// of a name there (RFC 3986, 2.2), which no name of ours has. Routes are found by
+// the path without codes, in which it would part two names.
+func noSlashInNames(c *gin.Context) error {
+	if strings.Contains(strings.ToUpper(c.Request.URL.EscapedPath()), "%2F") {
+		c.Writer.Header().Del("Allow") // the router may have found an address with other methods
+		return errNoRoute
+	}
+	return nil
 }
 
 // recover turns a panic into a 500. Gin's own recovery prints the request, and

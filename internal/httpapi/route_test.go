@@ -24,6 +24,7 @@ func TestRoutes(t *testing.T) {
 		for _, path := range []string{
 			"/", "/v1", "/v1/", "/v2/runs", "/v1/run", "/v1/runs/", "/v1/runs/go-1/", "/v1/RUNS", "//v1/runs", "/v1//runs",
 			"/v1/runs/go-1/registrations/", "/v1/registrations", "/v1/../v1/runs", "/favicon.ico", "/metrics", "/debug/pprof/",
+			"/v1%2Fruns", "/v1/runs%2fgo-1", "/v1/runs/go-1%2Fregistrations", "/v1/registrations/" + r.ID.String() + "%2fcalendar.ics",
 		} {
 			for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodHead, http.MethodOptions} {
 				a := s.do(call{method: method, path: path, bad: true})

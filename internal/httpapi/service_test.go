@@ -123,6 +123,8 @@ func start(t testing.TB, p place) *service {
 		t.Fatal(err)
 	}
 	server.Config.Handler = api
+	server.Config.DisableGeneralOptionsHandler = true
+	server.Config.MaxHeaderBytes = 16 << 10
 	server.Config.ErrorLog = slog.NewLogLogger(log.Handler(), slog.LevelDebug)
 	server.Start()
 	s.server = server.Config
