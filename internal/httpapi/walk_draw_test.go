@@ -1,0 +1,181 @@
+package httpapi_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/getkin/kin-openapi/openapi3"
+	"github.com/google/uuid"
+	"pgregory.net/rapid"
+)
+
+// request is a call of an operation.
+type request struct {
+	call
+	operation operation
+	members   map[string]any // of the body, if it has one
+	// odd tells that it is as the document's schemas want it and not as its
+	// sentences do.
+	odd bool
+}
+
+// What a schema cannot say of a value, by its name.
+var (
+	people    = []string{"Ada Lovelace", " Grace\t", "=1+1", "Zoë 👩‍👩‍👧‍👦", "x", strings.Repeat("𠮷", 200), `"Bobby"; DROP TABLE requests;--`, "http://x.example"}
+	mailboxes = []string{"ada@example.org", "ADA@Example.ORG", "grace+x@example.org", "zoë@x", "eve@bücher.example", "eve@xn--bcher-kva.example", " bob@example.org", strings.Repeat("l", 64) + "@example.org"}
+	keys      = []string{"k-1", `"k-1"`, "k-2", `"a\"b"`, "~", strings.Repeat("k", 255)}
+)
+
+// draw makes a request of an operation out of its parameters and schemas.
+func (h *world) draw(o operation) request {
+	r := request{operation: o, call: call{method: o.method, path: o.path, header: make(http.Header)}}
+	query := make(url.Values)
+	for _, p := range o.parameters {
+		switch {
+		case p.In == openapi3.ParameterInPath:
+			r.path = strings.ReplaceAll(r.path, "{"+p.Name+"}", url.PathEscape(h.value(p.Name, p.Schema.Value)))
+		case !h.chance("with "+p.Name, 3):
+		case p.In == openapi3.ParameterInQuery:
+			query.Set(p.Name, h.value(p.Name, p.Schema.Value))
+		default:
+			r.header.Set(p.Name, h.value(p.Name, p.Schema.Value))
+		}
+	}
+	if len(query) > 0 {
+		r.path += "?" + query.Encode()
+	}
+	// These may be longer than the installation holds an answer, or say two
+	// things.
+	r.odd = len(query.Get("wait")) > 0 && query.Get("wait") > "1" || query.Has("ticket") && query.Has("after")
+
+	if o.Security != nil {
+		mustShow := !slices.ContainsFunc(*o.Security, func(s openapi3.SecurityRequirement) bool { return len(s) == 0 })
+		shows := !h.chance("without a token", 20)
+		if !mustShow {
+			shows = h.chance("with a token", 3)
+		}
+		if shows {
+			r.header.Set("Authorization", bearer)
+		} else {
+			r.bad = true // it may need one
+		}
+	}
+	if o.RequestBody != nil {
+		r.header.Set("Content-Type", "application/json")
+		r.members = h.object(o.RequestBody.Value.Content["application/json"].Schema.Value)
+		r.body = written(r.members)
+		if wants, is := r.members["waitlist"].(bool); is && !wants && r.members["max_waitlist_position"] != nil {
+			r.odd = true
+		}
+		if r.members["email"] == mailboxes[3] { // not before the @
+			r.odd = true
+		}
+	}
+	return r
+}
+
+func written(members map[string]any) string {
+	text, err := json.Marshal(members)
+	if err != nil {
+		panic(err) // it was drawn
+	}
+	return string(text)
+}
+
+// evenly draws 0 to 255, each as often as the others. Left to itself, rapid
+// prefers numbers at the edges.
+var evenly = rapid.Custom(func(t *rapid.T) (n int) {
+	for range 8 {
+		n *= 2
+		if rapid.Bool().Draw(t, "bit") {
+			n++
+		}
+	}
+	return n
+})
+
+// chance is true once in so many times, 256 at most.
+func (h *world) chance(what string, in int) bool {
+	return evenly.Draw(h.t, what) >= 256-256/in
+}
+
+// value draws a parameter: mostly one that means something here.
+func (h *world) value(name string, s *openapi3.Schema) string {
+	known := h.known[name]
+	switch name {
+	case "after":
+		known = h.known["ticket"]
+	case "wait":
+		known = []string{"0"} // a second is long for a test
+	case "Idempotency-Key":
+		known = keys
+	}
+	if len(known) > 0 && !h.chance("a strange "+name, 12) {
+		return rapid.SampledFrom(known).Draw(h.t, name)
+	}
+	if name == "If-None-Match" { // any text is one, and few can be sent
+		return rapid.StringMatching(`(W/)?"[0-9a-f]{0,16}"|\*|[ -~]{0,20}`).Draw(h.t, name)
+	}
+	return fmt.Sprint(h.any(name, s))
+}
+
+// object draws a body with what it must have and some of what it can have.
+func (h *world) object(s *openapi3.Schema) map[string]any {
+	members := make(map[string]any)
+	var names []string
+	for name := range s.Properties {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		if slices.Contains(s.Required, name) || h.chance("with "+name, 3) {
+			members[name] = h.any(name, s.Properties[name].Value)
+		}
+	}
+	if len(members) < int(s.MinProps) {
+		name := rapid.SampledFrom(names).Draw(h.t, "with")
+		members[name] = h.any(name, s.Properties[name].Value)
+	}
+	return members
+}
+
+// any draws a value that a schema allows.
+func (h *world) any(name string, s *openapi3.Schema) any {
+	t := h.t
+	switch name {
+	case "name":
+		return rapid.SampledFrom(people).Draw(t, name)
+	case "email":
+		return rapid.SampledFrom(mailboxes).Draw(t, name)
+	}
+	switch {
+	case s.Type.Includes("null") && h.chance(name+" is null", 4):
+		return nil
+	case len(s.Enum) > 0:
+		return rapid.SampledFrom(s.Enum).Draw(t, name)
+	case s.Format == "uuid":
+		return uuid.UUID(rapid.SliceOfN(rapid.Byte(), 16, 16).Draw(t, name)).String()
+	case s.Pattern != "":
+		most := 1 << 10
+		if s.MaxLength != nil {
+			most = int(*s.MaxLength)
+		}
+		return rapid.StringMatching(s.Pattern).Filter(func(v string) bool { return len(v) <= most }).Draw(t, name)
+	case s.Type.Includes("boolean"):
+		return rapid.Bool().Draw(t, name)
+	case s.Type.Includes("integer"):
+		least, most := int64(*s.Min), int64(1)<<62
+		if s.Max != nil {
+			most = int64(*s.Max)
+		}
+		return rapid.OneOf(rapid.Int64Range(least, min(least+3, most)), rapid.Int64Range(least, most)).Draw(t, name)
+	case s.Type.Includes("object"):
+		return h.object(s)
+	}
+	t.Fatalf("the test knows no value for %s", name)
+	return nil
+}
