@@ -2,6 +2,7 @@ package systemtest
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"strings"
 	"syscall"
@@ -94,7 +95,7 @@ func aWorkerThatStopsDies(t *testing.T, at crashpoint.Point) {
 // aRunIsCalledOffByHalves: what is done is done, and the next worker does the
 // rest. Everybody loses the seat once and is told so once.
 func aRunIsCalledOffByHalves(t *testing.T, at crashpoint.Point) {
-	const people, token = 12, "the-token-of-the-organisers"
+	const people, step, token = 12, 5, "the-token-of-the-organisers"
 	s := newCrashSite(t)
 	s.openCrashRun(people)
 	s.env = append(s.env, "LASTSEAT_API_ORGANISER_TOKEN="+token)
@@ -104,8 +105,8 @@ func aRunIsCalledOffByHalves(t *testing.T, at crashpoint.Point) {
 	s.requireDecided("a", found)
 	seating.stop()
 
-	s.env = append(s.env, "LASTSEAT_SETTLE_BUDGET=5")
-	worker := s.startToDie("worker", string(at))
+	s.env = append(s.env, fmt.Sprintf("LASTSEAT_SETTLE_BUDGET=%d", step))
+	worker := s.startToDie("worker", string(at)+":2")
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+api.API+"/v1/runs/a/call-off", nil)
 	if err != nil {
 		t.Fatal(err)
@@ -116,8 +117,8 @@ func aRunIsCalledOffByHalves(t *testing.T, at crashpoint.Point) {
 		t.Fatal(err)
 	}
 	worker.requireDead()
-	if seated := s.seated(); seated == 0 || seated == people {
-		t.Errorf("after one step %d have a seat", seated)
+	if seated := s.seated(); seated != people-2*step {
+		t.Errorf("after two steps %d have a seat", seated)
 	}
 	if err := s.ask(api, "a", people, &told{}); err == nil || !strings.Contains(err.Error(), "called_off") {
 		t.Errorf("who asks meanwhile is told %v", err)

@@ -21,12 +21,12 @@ type crash func(t *testing.T, at crashpoint.Point)
 
 var crashes = map[crashpoint.Point]crash{
 	// The person sees no answer where somebody dies before it, and asks again.
-	crashpoint.AcceptBegun:     anAPIDies(noAnswer, 1),
-	crashpoint.AcceptCommitted: anAPIDies(noAnswer, 2),
-	crashpoint.AcceptRung:      anAPIDies(noAnswer, 2),
+	crashpoint.AcceptBegun:     anAPIDies(noAnswer, 0),
+	crashpoint.AcceptCommitted: anAPIDies(noAnswer, 1),
+	crashpoint.AcceptRung:      anAPIDies(noAnswer, 1),
 	// 202, or no answer, for they are given at the same time.
-	crashpoint.RingBegun:    anAPIDies(anyAnswer, 2),
-	crashpoint.RingEnqueued: anAPIDies(anyAnswer, 2),
+	crashpoint.RingBegun:    anAPIDies(anyAnswer, 1),
+	crashpoint.RingEnqueued: anAPIDies(anyAnswer, 1),
 
 	// From here on everybody is answered 202 at once, whoever dies, and hears the
 	// outcome later.
