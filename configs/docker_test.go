@@ -15,6 +15,7 @@ type dockerfile struct {
 	copied   []string // sources in the repository
 	built    []string // packages: ./cmd/api
 	programs []string // what of the build is in the final image: /api
+	tags     string   // of the build
 	user     string   // of the final image
 }
 
@@ -42,6 +43,9 @@ func readDockerfile(t *testing.T) (d dockerfile) {
 			}
 		case words[0] == "RUN" && slices.Contains(args, "build"):
 			for _, arg := range args {
+				if tags, is := strings.CutPrefix(arg, "-tags="); is {
+					d.tags = tags
+				}
 				if strings.HasPrefix(arg, "./") {
 					d.built = append(d.built, arg)
 				}
@@ -63,6 +67,9 @@ func TestDockerfileBuildsWhatComposeRuns(t *testing.T) {
 		if !slices.Contains(d.programs, program) || !slices.Contains(d.built, "./cmd"+program) {
 			t.Errorf("%s runs %s; the image has %q, built from %q", name, program, d.programs, d.built)
 		}
+	}
+	if d.tags != "timetzdata" { // crash points, for one, must not be deployed
+		t.Errorf("it is built with the tags %q", d.tags)
 	}
 	if d.user == "" || strings.HasPrefix(d.user, "0") || strings.HasPrefix(d.user, "root") {
 		t.Errorf("the image runs as %q", d.user)
