@@ -82,9 +82,9 @@ type staged interface {
 	address() string // host:port of its door
 	processes() []int
 	mayBeCut() bool // it need not decide all
-	// settled returns when everything that was accepted so far is decided, or when
-	// ctx ends. More is how much was accepted since the last time.
-	settled(ctx context.Context, more int) error
+	// undecided tells whether something that was accepted so far is not decided.
+	// Accepted is how much that is, of those who answer before they decide.
+	undecided(ctx context.Context, accepted int) (bool, error)
 	// judge checks that what people were told is what is written, and returns what
 	// is written. Told is how often each status was answered.
 	judge(ctx context.Context, told map[int]int, sample report.Sample) (last time.Time, err error)
@@ -98,8 +98,9 @@ func (a *arena) cell(ctx context.Context, s staged, r rushOf) (report.Sample, er
 		return nil, err
 	}
 	defer client.Close()
-	if err := a.warm(ctx, client, s); err != nil {
-		return nil, fmt.Errorf("warming up: %w", err)
+	before, err := a.warm(ctx, client, s)
+	if err != nil {
+		return nil, err
 	}
 	requests := r.requests()
 	if err := a.checkpoint(ctx); err != nil {
@@ -113,6 +114,7 @@ func (a *arena) cell(ctx context.Context, s staged, r rushOf) (report.Sample, er
 	}
 	sample := report.Sample{}
 	sum := sumUp(answers, sample)
+	sum.accepted += before
 	if err := awaitDecisions(ctx, s, sum, r.limit); err != nil {
 		return nil, err
 	}
@@ -132,36 +134,52 @@ func (a *arena) cell(ctx context.Context, s staged, r rushOf) (report.Sample, er
 // decidedCount is a number that judge passes on.
 const decidedCount report.Metric = "decided"
 
+// settledInterval is the time between two looks at whether all is decided, which
+// take something from those who decide.
+const settledInterval = 50 * time.Millisecond
+
 // awaitDecisions waits until all is decided. A rival that has used up its limit is
 // left at where it is: its rate is known by then.
 func awaitDecisions(ctx context.Context, s staged, sum sum, limit time.Duration) error {
-	patience := time.Minute
-	if s.mayBeCut() && limit > 0 {
-		patience = max(limit-time.Since(sum.first), 0)
+	cut := s.mayBeCut() && limit > 0
+	end := time.Now().Add(time.Minute)
+	if cut {
+		end = sum.first.Add(limit)
 	}
-	waiting, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	err := s.settled(waiting, sum.told[http.StatusAccepted])
-	if s.mayBeCut() && errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
-		return nil
+	for {
+		// Not with a context that ends then: it would take the connection along.
+		waits, err := s.undecided(ctx, sum.accepted)
+		switch {
+		case err != nil:
+			return wrap("waiting for the decisions", err)
+		case !waits, cut && time.Now().After(end):
+			return nil
+		case time.Now().After(end):
+			return errors.New("not everything was decided within a minute")
+		case !sleep(ctx, settledInterval):
+			return context.Cause(ctx)
+		}
 	}
-	return wrap("waiting for the decisions", err)
 }
 
 // warm asks until the connections are open and the statements prepared, and waits
 // for what comes of it.
-func (a *arena) warm(ctx context.Context, client *load.Client, s staged) error {
-	requests := make([][]byte, 4*askedConnections)
+// It returns how much was accepted.
+func (a *arena) warm(ctx context.Context, client *load.Client, s staged) (accepted int, err error) {
+	each := 4
+	if v, is := s.(*rival); is && v.Async && v.Name != rivals.Ceiling {
+		each = 1 // one after the other is what it then has to do
+	}
+	requests := make([][]byte, each*askedConnections)
 	for i := range requests {
 		requests[i] = request(warmRun.Slug, i)
 	}
 	answers, err := client.Ask(ctx, load.Crowd{Requests: requests, For: warmUp})
 	if err != nil {
-		return err
+		return 0, fmt.Errorf("warming up: %w", err)
 	}
-	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
-	defer cancel()
-	return s.settled(ctx, sumUp(answers, report.Sample{}).told[http.StatusAccepted])
+	sum := sumUp(answers, report.Sample{})
+	return sum.accepted, awaitDecisions(ctx, s, sum, 0)
 }
 
 // sum is what the answers come to.
@@ -169,6 +187,7 @@ type sum struct {
 	first    time.Time   // when the first request was sent
 	told     map[int]int // how often each status was answered
 	answered int
+	accepted int // with 202: so far, if there was something before
 }
 
 // sumUp notes how fast answers came.
@@ -191,7 +210,7 @@ func sumUp(answers []load.Answer, sample report.Sample) sum {
 			took = append(took, a.Took())
 		}
 	}
-	s.answered = len(took)
+	s.answered, s.accepted = len(took), s.told[http.StatusAccepted]
 	sample[report.Accepted] = report.PerSecond(s.answered, last.Sub(s.first))
 	sample[report.AnsweredP50] = report.Percentile(took, 0.50)
 	sample[report.AnsweredP99] = report.Percentile(took, 0.99)

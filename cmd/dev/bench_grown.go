@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -35,24 +36,24 @@ func measureGrown(ctx context.Context, a *arena, c benchCase, plan benchPlan) (*
 		}
 		for round := range plan.rounds {
 			r.first = round * r.people
-			cell := func(prefix string) (report.Sample, error) {
-				r.prefix = prefix
+			// The new run first, and in the next round last.
+			prefixes := []string{newRun(round), grown.prefix}
+			if round%2 == 1 {
+				slices.Reverse(prefixes)
+			}
+			both := make(map[string]report.Sample)
+			for _, r.prefix = range prefixes {
 				var last int64
 				err := l.conn.QueryRow(ctx, `SELECT last_ticket FROM lines l JOIN runs r ON r.id = l.run_id WHERE r.slug = $1`, r.slug(0)).Scan(&last)
 				if err != nil {
-					return nil, err
+					return err
 				}
-				return a.cell(ctx, after{l, r.slug(0), last}, r)
+				if both[r.prefix], err = a.cell(ctx, after{l, r.slug(0), last}, r); err != nil {
+					return err
+				}
 			}
-			plain, err := cell(newRun(round))
-			if err != nil {
-				return err
-			}
-			s, err := cell(grown.prefix)
-			if err != nil {
-				return err
-			}
-			s[report.Plain] = plain[report.Accepted]
+			s := both[grown.prefix]
+			s[report.Plain] = both[newRun(round)][report.Accepted]
 			out.Lastseat.Samples = append(out.Lastseat.Samples, s)
 			a.t.log.printf("%s, round %d of %d: %.0f accepted per second, %.0f on a new run", c.id, round+1, plan.rounds, s[report.Accepted], s[report.Plain])
 		}

@@ -89,25 +89,10 @@ func createRuns(ctx context.Context, conn *pgx.Conn, runs []rivals.Run) error {
 	return conn.SendBatch(ctx, batch).Close()
 }
 
-// settledInterval is the time between two looks at whether all is decided, which
-// take something from those who decide.
-const settledInterval = 50 * time.Millisecond
-
-// settled waits until every line is settled to its end.
-func (l *lastseat) settled(ctx context.Context, _ int) error {
-	for {
-		var behind bool
-		err := l.conn.QueryRow(ctx, `SELECT EXISTS (SELECT FROM runs r JOIN lines l ON l.run_id = r.id WHERE l.last_ticket > r.settled_ticket)`).Scan(&behind)
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
-		if err != nil || !behind {
-			return err
-		}
-		if !sleep(ctx, settledInterval) {
-			return context.Cause(ctx)
-		}
-	}
+// undecided tells whether a line is not settled to its end.
+func (l *lastseat) undecided(ctx context.Context, _ int) (behind bool, err error) {
+	err = l.conn.QueryRow(ctx, `SELECT EXISTS (SELECT FROM runs r JOIN lines l ON l.run_id = r.id WHERE l.last_ticket > r.settled_ticket)`).Scan(&behind)
+	return behind, err
 }
 
 // judge holds what people were told against the line, and the line against the

@@ -140,8 +140,9 @@ func (a *arena) latency(ctx context.Context, s staged, people func(context.Conte
 		return nil, err
 	}
 	defer client.Close()
-	if err := a.warm(ctx, client, s); err != nil {
-		return nil, fmt.Errorf("warming up: %w", err)
+	before, err := a.warm(ctx, client, s)
+	if err != nil {
+		return nil, err
 	}
 	if err := a.checkpoint(ctx); err != nil {
 		return nil, err
@@ -158,7 +159,7 @@ func (a *arena) latency(ctx context.Context, s staged, people func(context.Conte
 	if v, is := s.(*rival); is && !v.Async {
 		told = map[int]int{http.StatusCreated: len(took)}
 	}
-	if err := awaitDecisions(ctx, s, sum{told: told}, 0); err != nil {
+	if err := awaitDecisions(ctx, s, sum{accepted: before + len(took)}, 0); err != nil {
 		return nil, err
 	}
 	sample := report.Sample{}

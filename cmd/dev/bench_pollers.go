@@ -33,23 +33,19 @@ func measurePollers(ctx context.Context, a *arena, c benchCase, plan benchPlan) 
 	}
 	out := &report.Case{ID: c.id, What: c.what, Targets: c.targets, Ceiling: &report.Entrant{Name: rivals.Ceiling, Lacks: "everything", Pool: 1}}
 	for round := range plan.rounds {
-		var sample report.Sample
-		for _, polling := range []bool{false, true} {
-			err := a.withLastseat(ctx, r.runsOf(), func(ctx context.Context, l *lastseat) error {
-				s, err := a.rushAmongPollers(ctx, l, r, crowd, polling)
-				if err != nil {
-					return err
-				}
-				if polling {
-					s[report.Plain] = sample[report.Accepted]
-				}
-				sample = s
-				return nil
+		// Without them first, and in the next round last.
+		both := make(map[bool]report.Sample)
+		for _, polling := range []bool{round%2 == 1, round%2 == 0} {
+			err := a.withLastseat(ctx, r.runsOf(), func(ctx context.Context, l *lastseat) (err error) {
+				both[polling], err = a.rushAmongPollers(ctx, l, r, crowd, polling)
+				return err
 			})
 			if err != nil {
 				return nil, fmt.Errorf("measuring Lastseat: %w", err)
 			}
 		}
+		sample := both[true]
+		sample[report.Plain] = both[false][report.Accepted]
 		out.Lastseat.Samples = append(out.Lastseat.Samples, sample)
 		a.t.log.printf("%s, round %d of %d: %.0f accepted per second, %.0f without them", c.id, round+1, plan.rounds, sample[report.Accepted], sample[report.Plain])
 

@@ -21,11 +21,10 @@ import (
 // of its own.
 type rival struct {
 	rivals.Contender
-	door     string // host:port
-	pid      int
-	conn     *pgx.Conn
-	rush     rushOf
-	accepted int // to be decided later
+	door string // host:port
+	pid  int
+	conn *pgx.Conn
+	rush rushOf
 }
 
 func (r *rival) address() string  { return r.door }
@@ -119,23 +118,14 @@ func (r *rival) ready(ctx context.Context) error {
 	return err
 }
 
-// settled waits until nothing is queued any more. Who answers when it has decided
-// is settled always.
-func (r *rival) settled(ctx context.Context, more int) error {
-	r.accepted += more
-	for r.Async && r.Name != rivals.Ceiling {
-		decided, err := rivals.Decided(ctx, r.Contender, r.conn)
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
-		if err != nil || decided >= r.accepted {
-			return err
-		}
-		if !sleep(ctx, settledInterval) {
-			return context.Cause(ctx)
-		}
+// undecided tells whether something is queued. Who answers when it has decided has
+// nothing queued.
+func (r *rival) undecided(ctx context.Context, accepted int) (bool, error) {
+	if !r.Async || r.Name == rivals.Ceiling {
+		return false, nil
 	}
-	return nil
+	decided, err := rivals.Decided(ctx, r.Contender, r.conn)
+	return decided < accepted, err
 }
 
 // judge compares what people were told with the tables.

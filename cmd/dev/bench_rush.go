@@ -65,7 +65,7 @@ func measureRush(ctx context.Context, a *arena, c benchCase, plan benchPlan) (*r
 				a.say(c, round, plan, "Lastseat", s)
 			case round < t.rounds:
 				r := r
-				if t.rounds < plan.rounds {
+				if t.slow {
 					r.limit = slowLimit
 				}
 				s, err := a.cellOfRival(ctx, t.who, t.entrant.Pool, r)
@@ -89,6 +89,7 @@ type turn struct {
 	entrant *report.Entrant
 	speed   float64 // while its pool was chosen; 0 = it was not
 	rounds  int
+	slow    bool
 }
 
 // newTurn chooses the size of the contender's pool, if it is not known from another
@@ -173,8 +174,8 @@ func sweepSizes(sizes []int, cell func(size int) (report.Sample, error)) (best b
 
 // A cell of a sweep has so much smaller a rush, and ends after that time.
 const (
-	sweepShare = 4
-	sweepLimit = cellLimit / 10
+	sweepShare = 2
+	sweepLimit = cellLimit / 8
 )
 
 // chooseRounds gives all rounds to those that may be the best, and one to the rest.
@@ -186,8 +187,9 @@ func chooseRounds(turns []*turn, rounds int) {
 		}
 	}
 	for _, t := range turns {
+		t.slow = t.speed > 0 && t.speed < slowShare*best[t.who.Recording]
 		t.rounds = rounds
-		if t.speed > 0 && t.speed < slowShare*best[t.who.Recording] {
+		if t.slow || t.who.Oversells {
 			t.rounds = 1
 		}
 	}

@@ -142,7 +142,7 @@ func TestChooseRounds(t *testing.T) {
 	for _, turn := range turns {
 		got = append(got, turn.rounds)
 	}
-	if want := []int{3, 3, 3, 3, 1, 3, 1}; !slices.Equal(got, want) {
+	if want := []int{3, 1, 3, 3, 1, 3, 1}; !slices.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}
 }
@@ -188,11 +188,8 @@ type stopped struct {
 	cut bool
 }
 
-func (s stopped) mayBeCut() bool { return s.cut }
-func (s stopped) settled(ctx context.Context, _ int) error {
-	<-ctx.Done()
-	return context.Cause(ctx)
-}
+func (s stopped) mayBeCut() bool                               { return s.cut }
+func (s stopped) undecided(context.Context, int) (bool, error) { return true, nil }
 
 func TestAwaitDecisions(t *testing.T) {
 	t.Parallel()
