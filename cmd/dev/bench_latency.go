@@ -101,7 +101,11 @@ func (a *arena) measureLatency(ctx context.Context, c benchCase, plan benchPlan,
 	people func(context.Context, *load.Client, asker) ([]time.Duration, error),
 ) (*report.Case, error) {
 	out := &report.Case{ID: c.id, What: c.what, Targets: c.targets}
-	for _, name := range latencyRivals {
+	names := latencyRivals
+	if plan.quick {
+		names = names[:1]
+	}
+	for _, name := range names {
 		who, _ := rivals.Find(name)
 		out.Rivals = append(out.Rivals, &report.Entrant{
 			Name: name, Lacks: who.Lacks, Recording: who.Recording, Pool: min(usualPool, slices.Max(who.Pools)),

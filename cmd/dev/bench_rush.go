@@ -81,7 +81,7 @@ func measureRush(ctx context.Context, a *arena, c benchCase, plan benchPlan) (*r
 }
 
 // quickRivals are those that a smoke run has in every case.
-var quickRivals = []string{rivals.Ceiling, "guarded", "guarded_recording"}
+var quickRivals = []string{"guarded", "guarded_recording"}
 
 // turn is a contender other than Lastseat in a case.
 type turn struct {
