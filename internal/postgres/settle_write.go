@@ -43,27 +43,30 @@ RETURNING 1`
 	allWritten = `SELECT 1 / (count(*) = cardinality($1))::integer FROM written`
 )
 
-// decide writes one run's outcomes, which are those of the tickets after $2 in
-// order, and moves its line on. One statement per run, because a range of one
-// run's tickets is the cheapest thing to find and to plan for. A clock that was
-// set back must not undo the order of the two instants.
+// decide writes the outcomes of the requests $1, $2 and moves the lines of the
+// runs $6 on, from the ticket $7. One statement for all runs of the transaction:
+// one for each costs as much as settling three requests. A clock that was set back
+// must not undo the order of the two instants.
 const decide = `
 WITH clock AS MATERIALIZED (
     SELECT clock_timestamp() AS now
 ), decided AS (
     UPDATE requests q
-    SET status = ($3::text[])[q.ticket - $2], reason = nullif(($4::text[])[q.ticket - $2], ''),
-        decided_at = greatest((SELECT now FROM clock), q.accepted_at),
-        changed_at = CASE WHEN ($11::boolean[])[q.ticket - $2] THEN greatest((SELECT now FROM clock), q.accepted_at) END
-    WHERE q.run_id = $1 AND q.ticket > $2 AND q.ticket <= $2 + cardinality($3::text[]) AND q.status = 'queued'
+    SET status = d.status, reason = nullif(d.reason, ''), decided_at = greatest(clock.now, q.accepted_at),
+        changed_at = CASE WHEN d.changed THEN greatest(clock.now, q.accepted_at) END
+    FROM clock, unnest($1::integer[], $2::bigint[], $3::text[], $4::text[], $5::boolean[]) AS d (run_id, ticket, status, reason, changed)
+    WHERE q.run_id = d.run_id AND q.ticket = d.ticket AND q.status = 'queued'
     RETURNING 1
 ), advanced AS (
-    UPDATE runs SET settled_ticket = $2 + cardinality($3::text[]), attendances_count = $5, waiting_count = $6,
-        capacity = $7, waitlist_capacity = $8, waitlist_ended = $9, called_off = $10
-    WHERE id = $1 AND settled_ticket = $2
+    UPDATE runs r
+    SET settled_ticket = a.settled_ticket, attendances_count = a.taken, waiting_count = a.waiting,
+        capacity = a.capacity, waitlist_capacity = a.waitlist_capacity, waitlist_ended = a.waitlist_ended, called_off = a.called_off
+    FROM unnest($6::integer[], $7::bigint[], $8::bigint[], $9::integer[], $10::integer[], $11::integer[], $12::integer[], $13::boolean[], $14::boolean[])
+        AS a (run_id, before, settled_ticket, taken, waiting, capacity, waitlist_capacity, waitlist_ended, called_off)
+    WHERE r.id = a.run_id AND r.settled_ticket = a.before
     RETURNING 1
 )
-SELECT 1 / ((SELECT count(*) FROM decided) = cardinality($3::text[]) AND (SELECT count(*) FROM advanced) = 1)::integer`
+SELECT 1 / ((SELECT count(*) FROM decided) = cardinality($1) AND (SELECT count(*) FROM advanced) = cardinality($6))::integer`
 
 // change writes what became of registrations that were decided before.
 const change = `
@@ -78,6 +81,8 @@ WITH written AS (
 // writing collects what a settling transaction writes.
 type writing struct {
 	batch                     *pgx.Batch
+	decided                   outcomes
+	advanced                  standings
 	seated, listed            places // who has got a seat, or a place on a waiting list, …
 	unseated, unlisted        places // … and who has it no more
 	changed                   places
@@ -90,15 +95,11 @@ type writing struct {
 
 // add adds a run's settlement.
 func (w *writing) add(run *lockedRun, s enroll.Settlement) {
-	n := len(s.Outcomes)
-	statuses, reasons, changed := make([]enroll.Status, n), make([]enroll.Reason, n), make([]bool, n)
-	for i, o := range s.Outcomes {
-		statuses[i], reasons[i], changed[i] = o.Status, o.Reason, o.Changed
+	for _, o := range s.Outcomes {
+		w.decided.add(run.id, o)
 		w.move(run.id, o)
 	}
-	after := s.Standing
-	w.batch.Queue(decide, run.id, run.settled, statuses, reasons, after.Taken, after.Waiting,
-		after.Capacity, after.WaitlistCapacity, after.WaitlistEnded, after.CalledOff, changed)
+	w.advanced.add(run, s)
 	for _, o := range s.Changed {
 		w.changed.add(run.id, o.Ticket)
 		w.before, w.statuses, w.reasons = append(w.before, string(o.Before)), append(w.statuses, string(o.Status)), append(w.reasons, string(o.Reason))
@@ -146,6 +147,11 @@ func (w *writing) finish() {
 			w.batch.Queue(sql, append([]any{p.runs, p.tickets}, more...)...)
 		}
 	}
+	if a := w.advanced; len(a.runs) > 0 {
+		d := w.decided
+		w.batch.Queue(decide, d.runs, d.tickets, d.statuses, d.reasons, d.changed,
+			a.runs, a.before, a.settled, a.taken, a.waiting, a.capacity, a.waitlistCapacity, a.waitlistEnded, a.calledOff)
+	}
 	queue(change, w.changed, w.before, w.statuses, w.reasons)
 	queue(unseat, w.unseated)
 	queue(unlist, w.unlisted)
@@ -170,4 +176,35 @@ func (p *places) add(run enroll.RunID, ticket int64) {
 
 func (p places) and(q places) places {
 	return places{slices.Concat(p.runs, q.runs), slices.Concat(p.tickets, q.tickets)}
+}
+
+// outcomes are what was decided, as columns.
+type outcomes struct {
+	places
+	statuses []enroll.Status
+	reasons  []enroll.Reason
+	changed  []bool
+}
+
+func (c *outcomes) add(run enroll.RunID, o enroll.Outcome) {
+	c.places.add(run, o.Ticket)
+	c.statuses, c.reasons, c.changed = append(c.statuses, o.Status), append(c.reasons, o.Reason), append(c.changed, o.Changed)
+}
+
+// standings are what became of runs, as columns.
+type standings struct {
+	runs                       []enroll.RunID
+	before, settled            []int64 // settled_ticket
+	taken, waiting             []int
+	capacity, waitlistCapacity []*int
+	waitlistEnded, calledOff   []bool
+}
+
+func (c *standings) add(run *lockedRun, s enroll.Settlement) {
+	after := s.Standing
+	c.runs = append(c.runs, run.id)
+	c.before, c.settled = append(c.before, run.settled), append(c.settled, run.settled+int64(len(s.Outcomes)))
+	c.taken, c.waiting = append(c.taken, after.Taken), append(c.waiting, after.Waiting)
+	c.capacity, c.waitlistCapacity = append(c.capacity, after.Capacity), append(c.waitlistCapacity, after.WaitlistCapacity)
+	c.waitlistEnded, c.calledOff = append(c.waitlistEnded, after.WaitlistEnded), append(c.calledOff, after.CalledOff)
 }
