@@ -30,7 +30,8 @@ WHERE r.slug = $1`
 const entriesToCheck = `
 SELECT q.ticket, q.kind, coalesce(q.email_key, ''), q.waitlist_limit, coalesce(q.target, 0), q.late, q.by_organiser, q.change,
        q.status, coalesce(q.reason, ''), q.accepted_at, coalesce(q.corrected_after, 0),
-       a.user_id IS NOT NULL, w.user_id IS NOT NULL, coalesce(u.email_key <> q.email_key, false), coalesce(b.yes, false)
+       a.user_id IS NOT NULL, w.user_id IS NOT NULL,
+       coalesce(a.user_id, w.user_id) IS NOT NULL AND u.email_key IS DISTINCT FROM q.email_key, coalesce(b.yes, false)
 FROM (SELECT * FROM requests q WHERE q.run_id = $1 AND q.ticket > $2 ORDER BY q.ticket LIMIT $3) q
 LEFT JOIN LATERAL (SELECT user_id FROM attendances a WHERE a.run_id = q.run_id AND a.ticket = q.ticket LIMIT 1) a ON true
 LEFT JOIN LATERAL (SELECT user_id FROM waiting w WHERE w.run_id = q.run_id AND w.ticket = q.ticket LIMIT 1) w ON true

@@ -56,8 +56,10 @@ func TestSchema(t *testing.T) {
 	for name, sql := range map[string]string{
 		"a second seat for the same person": `INSERT INTO attendances (run_id, user_id, ticket) SELECT run_id, user_id, 2 FROM attendances`,
 		"two seats for one ticket":          `INSERT INTO attendances (run_id, user_id, ticket) SELECT a.run_id, u.id + 1, a.ticket FROM attendances a, users u`,
-		"a seat without a request":          `INSERT INTO attendances (run_id, user_id, ticket) SELECT 2, id, 9 FROM users`,
-		"a seat of nobody":                  `UPDATE attendances SET user_id = 99`,
+		"a request goes that has a seat":    `DELETE FROM requests WHERE ticket = 1`,
+		"a request goes that has a mail":    `WITH a AS (DELETE FROM attendances) DELETE FROM requests WHERE ticket = 1`,
+		"a request that has a seat moves":   `UPDATE requests SET ticket = 9 WHERE ticket = 1`,
+		"a person goes who has a seat":      `DELETE FROM users`,
 		"two users with one address":        `INSERT INTO users (email_key, email, name) SELECT email_key, email, name FROM users`,
 		"a ticket issued twice":             `UPDATE requests SET ticket = 1 WHERE ticket = 2`,
 		"a ticket below one":                `UPDATE requests SET ticket = 0 WHERE ticket = 4`,
