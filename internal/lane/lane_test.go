@@ -53,7 +53,7 @@ func newPlace(t *testing.T) *place {
 	p.store = pgtest.Open(t, p.url)
 	p.client = p.connector().Open()
 	t.Cleanup(func() { _ = p.client.Close() })
-	p.sender = lane.NewSender(p.client, time.Second, quiet, prometheus.NewRegistry())
+	p.sender = lane.NewSender(p.client, time.Second, 50*time.Millisecond, quiet, prometheus.NewRegistry())
 	run(t, p.sender.Run)
 	return p
 }

@@ -2,11 +2,13 @@ package lane_test
 
 import (
 	"context"
+	"fmt"
 	"net/url"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/hibiken/asynq"
 	"github.com/redis/go-redis/v9"
 
 	"github.com/lastseat/lastseat/internal/enroll"
@@ -135,8 +137,12 @@ func TestLanesInTrouble(t *testing.T) {
 			people[i] = i
 		}
 		p.accept("a", people...)
+		client := asynq.NewClientFromRedisClient(p.client)
 		for i := range stale { // a task per request, as if each had come alone while no worker was there
-			p.sender.Ring(enroll.Bundle{RunID: id, Run: "a", First: int64(i + 1), Last: int64(i + 1)})
+			task := asynq.NewTask("requests:settle", fmt.Appendf(nil, `{"run_id":%d,"first_ticket":%d,"last_ticket":%[2]d}`, id, i+1))
+			if _, err := client.Enqueue(task, asynq.Queue(lane.QueueName("a"))); err != nil {
+				t.Fatal(err)
+			}
 		}
 		enrolltest.WaitUntil(t, func() bool { return p.queue("a").Pending == stale })
 		pgtest.Exec(t, p.url, `UPDATE requests SET accepted_at = accepted_at - interval '1 minute'`)
