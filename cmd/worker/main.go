@@ -62,6 +62,7 @@ func run(ctx context.Context, args, environ []string, stdout io.Writer) error {
 	if err != nil {
 		return err
 	}
+	ops.SpareCollector(environ)
 	log, err := ops.NewLogger(stdout, c.Log.Format, c.Log.Level)
 	if err != nil {
 		return err
