@@ -58,36 +58,44 @@ func (a *api) observe(m metrics) gin.HandlerFunc {
 			route, method = "none", "any" // whatever the client made up
 		}
 		m.duration.WithLabelValues(method, route, strconv.Itoa(status)).Observe(took.Seconds())
-		attrs := []slog.Attr{
-			slog.String("request_id", id), slog.String("method", method), slog.String("route", route),
-			slog.Int("status", status), slog.Duration("took", took), slog.Int("bytes", max(c.Writer.Size(), 0)),
-		}
-		if run := c.GetString(runKey); run != "" {
-			attrs = append(attrs, slog.String("run", run))
-		}
-		if ticket := c.GetInt64(ticketKey); ticket != 0 {
-			attrs = append(attrs, slog.Int64("ticket", ticket))
-		}
-		level := slog.LevelInfo
-		if err, is := c.Value(errorKey).(error); is {
-			attrs = append(attrs, slog.String("code", string(enroll.CodeOf(err))))
-			switch {
-			case c.Request.Context().Err() != nil, errors.Is(err, errLeft): // the client went away, which is no trouble of ours
-			case c.GetBool(cutKey):
-				level = slog.LevelError
-				attrs = append(attrs, slog.Any("error", err))
-			case status == http.StatusServiceUnavailable: // who could not answer has logged why, once
-				level = slog.LevelWarn
-			case status >= http.StatusInternalServerError:
-				level = slog.LevelError
-				attrs = append(attrs, slog.Any("error", err))
-			}
-		}
-		a.log.LogAttrs(c.Request.Context(), level, "request", attrs...)
+		a.logRequest(c, slog.String("request_id", id), slog.String("method", method), slog.String("route", route), slog.Duration("took", took))
 		if c.GetBool(cutKey) {
 			cut(c.Writer)
 		}
 	}
+}
+
+// logRequest writes the line about a request, if anybody wants it.
+func (a *api) logRequest(c *gin.Context, attrs ...slog.Attr) {
+	ctx, status := c.Request.Context(), c.Writer.Status()
+	level := slog.LevelInfo
+	err, failed := c.Value(errorKey).(error)
+	left := ctx.Err() != nil || errors.Is(err, errLeft) // the client went away, which is no trouble of ours
+	unexplained := false
+	switch {
+	case !failed || left:
+	case c.GetBool(cutKey), status >= http.StatusInternalServerError && status != http.StatusServiceUnavailable:
+		level, unexplained = slog.LevelError, true
+	case status == http.StatusServiceUnavailable: // who could not answer has logged why, once
+		level = slog.LevelWarn
+	}
+	if !a.log.Enabled(ctx, level) {
+		return
+	}
+	attrs = append(attrs, slog.Int("status", status), slog.Int("bytes", max(c.Writer.Size(), 0)))
+	if run := c.GetString(runKey); run != "" {
+		attrs = append(attrs, slog.String("run", run))
+	}
+	if ticket := c.GetInt64(ticketKey); ticket != 0 {
+		attrs = append(attrs, slog.Int64("ticket", ticket))
+	}
+	if failed {
+		attrs = append(attrs, slog.String("code", string(enroll.CodeOf(err))))
+	}
+	if unexplained {
+		attrs = append(attrs, slog.Any("error", err))
+	}
+	a.log.LogAttrs(ctx, level, "request", attrs...)
 }
 
 // errLeft is in an error that says that the client does not take the answer.

@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"encoding/hex"
 	"fmt"
 	"hash/fnv"
 	"net/http"
@@ -119,10 +120,17 @@ func retryAfter(r enroll.Registration) int {
 // etag covers what a person must be told, and not the positions: moving up wakes
 // nobody. It is weak because of that (RFC 9110, 8.8.1).
 func etag(r enroll.Registration) string {
+	text := make([]byte, 0, 128)
+	text = append(text, r.ID[:]...)
+	for _, word := range []string{string(r.Status), string(r.Reason), string(r.Cancellation.Status)} {
+		text = append(append(text, ' '), word...)
+	}
+	for _, n := range []int64{r.DecidedAt.UnixMicro(), r.ChangedAt.UnixMicro(), r.Cancellation.Ticket} {
+		text = strconv.AppendInt(append(text, ' '), n, 10)
+	}
 	h := fnv.New64a()
-	_, _ = fmt.Fprintf(h, "%s %s %s %d %d %d %s", r.ID, r.Status, r.Reason, r.DecidedAt.UnixMicro(), r.ChangedAt.UnixMicro(),
-		r.Cancellation.Ticket, r.Cancellation.Status)
-	return fmt.Sprintf(`W/"%016x"`, h.Sum64())
+	_, _ = h.Write(text)
+	return `W/"` + hex.EncodeToString(h.Sum(nil)) + `"`
 }
 
 // matches tells whether an If-None-Match header names the tag, by weak
