@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype"
 
 	"github.com/lastseat/lastseat/internal/crashpoint"
 	"github.com/lastseat/lastseat/internal/enroll"
@@ -127,11 +128,12 @@ func (s *Store) Accept(ctx context.Context, applications []enroll.Application) (
 }
 
 // columns are applications as arrays for acceptRequests. What a kind has not is
-// NULL.
+// NULL. They have types that the driver encodes without looking at each value by
+// reflection, which took a twentieth of an API's processor.
 type columns struct {
-	ids             []uuid.UUID
+	ids             []pgtype.UUID
 	runs            []string
-	kinds           []enroll.Kind
+	kinds           []string
 	names           []*string
 	emails          []*string
 	keys            []*string
@@ -146,9 +148,9 @@ type columns struct {
 
 func columnsOf(applications []enroll.Application) (c columns) {
 	for _, a := range applications {
-		c.ids = append(c.ids, a.ID)
+		c.ids = append(c.ids, pgtype.UUID{Bytes: a.ID, Valid: true})
 		c.runs = append(c.runs, a.Run)
-		c.kinds = append(c.kinds, a.Kind)
+		c.kinds = append(c.kinds, string(a.Kind))
 		c.names = append(c.names, unlessZero(string(a.Name)))
 		c.emails = append(c.emails, unlessZero(a.Address.Typed))
 		c.keys = append(c.keys, unlessZero(string(a.Address.Key)))
