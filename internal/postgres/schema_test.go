@@ -65,7 +65,7 @@ func TestSchema(t *testing.T) {
 		"a ticket below one":                `UPDATE requests SET ticket = 0 WHERE ticket = 4`,
 		"an id twice":                       `UPDATE requests SET id = (SELECT id FROM requests WHERE ticket = 1) WHERE ticket = 2`,
 		"a key twice in a run":              `UPDATE requests SET idempotency_key = 'key' WHERE ticket = 2`,
-		"a request in no line":              `UPDATE requests SET run_id = 99 WHERE ticket = 4`,
+		"a line goes that has requests":     `DELETE FROM lines`,
 		"an unknown kind":                   `UPDATE requests SET kind = 'bribe'`,
 		"an unknown status":                 `UPDATE requests SET status = 'perhaps' WHERE ticket = 4`,
 		"decided without an instant":        `UPDATE requests SET status = 'confirmed' WHERE ticket = 4`,

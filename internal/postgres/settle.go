@@ -12,7 +12,8 @@ import (
 // lockRuns locks the rows of the runs to be settled, which is the fence behind
 // the lanes: whatever else settles them waits for its own turn. Rows that
 // somebody else holds are skipped, or two settlers with several runs each would
-// hold up all of each other's. NO KEY: foreign keys must not wait for it.
+// hold up all of each other's. NO KEY: the foreign key of lines must not wait for
+// it.
 const lockRuns = `
 SELECT id, capacity, waitlist_capacity, attendances_count, waiting_count, waitlist_ended, called_off, settled_ticket
 FROM runs

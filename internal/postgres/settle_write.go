@@ -78,7 +78,8 @@ WITH written AS (
     RETURNING 1
 ) ` + allWritten
 
-// writing collects what a settling transaction writes.
+// writing collects what a settling transaction writes, as columns of types that
+// the driver encodes without reflection.
 type writing struct {
 	batch                     *pgx.Batch
 	decided                   outcomes
@@ -88,9 +89,9 @@ type writing struct {
 	changed                   places
 	before, statuses, reasons []string // of changed
 	told                      places
-	mails                     []enroll.MailKind // of told
-	full                      places            // who is told that there is no seat, unless the address was
-	again                     places            // who is told that somebody asked again with the address
+	mails                     []string // of told
+	full                      places   // who is told that there is no seat, unless the address was
+	again                     places   // who is told that somebody asked again with the address
 }
 
 // add adds a run's settlement.
@@ -113,7 +114,7 @@ func (w *writing) add(run *lockedRun, s enroll.Settlement) {
 			w.full.add(run.id, n.Ticket)
 		default:
 			w.told.add(run.id, n.Ticket)
-			w.mails = append(w.mails, n.Mail)
+			w.mails = append(w.mails, string(n.Mail))
 		}
 	}
 }
@@ -166,12 +167,12 @@ func (w *writing) finish() {
 
 // places are places in lines, as two columns.
 type places struct {
-	runs    []enroll.RunID
+	runs    []int32
 	tickets []int64
 }
 
 func (p *places) add(run enroll.RunID, ticket int64) {
-	p.runs, p.tickets = append(p.runs, run), append(p.tickets, ticket)
+	p.runs, p.tickets = append(p.runs, int32(run)), append(p.tickets, ticket)
 }
 
 func (p places) and(q places) places {
@@ -181,19 +182,19 @@ func (p places) and(q places) places {
 // outcomes are what was decided, as columns.
 type outcomes struct {
 	places
-	statuses []enroll.Status
-	reasons  []enroll.Reason
+	statuses []string
+	reasons  []string
 	changed  []bool
 }
 
 func (c *outcomes) add(run enroll.RunID, o enroll.Outcome) {
 	c.places.add(run, o.Ticket)
-	c.statuses, c.reasons, c.changed = append(c.statuses, o.Status), append(c.reasons, o.Reason), append(c.changed, o.Changed)
+	c.statuses, c.reasons, c.changed = append(c.statuses, string(o.Status)), append(c.reasons, string(o.Reason)), append(c.changed, o.Changed)
 }
 
 // standings are what became of runs, as columns.
 type standings struct {
-	runs                       []enroll.RunID
+	runs                       []int32
 	before, settled            []int64 // settled_ticket
 	taken, waiting             []int
 	capacity, waitlistCapacity []*int
@@ -202,7 +203,7 @@ type standings struct {
 
 func (c *standings) add(run *lockedRun, s enroll.Settlement) {
 	after := s.Standing
-	c.runs = append(c.runs, run.id)
+	c.runs = append(c.runs, int32(run.id))
 	c.before, c.settled = append(c.before, run.settled), append(c.settled, run.settled+int64(len(s.Outcomes)))
 	c.taken, c.waiting = append(c.taken, after.Taken), append(c.waiting, after.Waiting)
 	c.capacity, c.waitlistCapacity = append(c.capacity, after.Capacity), append(c.waitlistCapacity, after.WaitlistCapacity)

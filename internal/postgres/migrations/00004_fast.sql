@@ -1,8 +1,9 @@
 -- +goose Up
 
 -- A foreign key looks its parent up for every row that is written, and locks it, which writes the parent, too: a fifth of
--- what accepting and settling cost. What settling writes it has read in the same transaction, under the run's lock. What
--- is left to guard against is that a parent goes.
+-- what accepting and settling cost. What they write they have read in the same transaction, under the lock of the line or
+-- of the run. What is left to guard against is that a parent goes.
+ALTER TABLE requests DROP CONSTRAINT requests_run_id_fkey;
 ALTER TABLE attendances
     DROP CONSTRAINT attendances_user_id_fkey,
     DROP CONSTRAINT attendances_run_id_ticket_fkey;
@@ -21,6 +22,13 @@ BEGIN
     END IF;
     RETURN NULL;
 END $$;
+CREATE FUNCTION lines_are_needed() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    IF EXISTS (SELECT FROM requests q WHERE q.run_id = OLD.run_id) THEN
+        RAISE EXCEPTION 'the line of run % has requests', OLD.run_id USING ERRCODE = 'foreign_key_violation';
+    END IF;
+    RETURN NULL;
+END $$;
 CREATE FUNCTION users_are_needed() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     IF EXISTS (SELECT FROM attendances a WHERE a.user_id = OLD.id) OR EXISTS (SELECT FROM waiting w WHERE w.user_id = OLD.id) THEN
@@ -32,6 +40,8 @@ END $$;
 -- Deferred like the check of a foreign key that may be put off: who takes away both need not know the order.
 CREATE CONSTRAINT TRIGGER requests_are_needed AFTER DELETE OR UPDATE OF run_id, ticket ON requests
     DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION requests_are_needed();
+CREATE CONSTRAINT TRIGGER lines_are_needed AFTER DELETE OR UPDATE OF run_id ON lines
+    DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION lines_are_needed();
 CREATE CONSTRAINT TRIGGER users_are_needed AFTER DELETE OR UPDATE OF id ON users
     DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION users_are_needed();
 COMMENT ON COLUMN attendances.ticket IS 'The request that won the seat. It cannot go while this is here: see requests_are_needed.';
