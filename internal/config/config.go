@@ -219,7 +219,7 @@ func Default() Config {
 		},
 		Worker: Worker{
 			AdminListen:      "127.0.0.1:8082",
-			MaxLanes:         1000,
+			MaxLanes:         2000,
 			LaneIdle:         time.Second,
 			PollBudget:       2000,
 			SweepInterval:    time.Second,

@@ -41,12 +41,12 @@ func newMetrics(reg prometheus.Registerer) metrics {
 // path can hold a credential.
 func (a *api) observe(m metrics) gin.HandlerFunc {
 	return func(c *gin.Context) {
-		id := c.GetHeader("X-Request-ID")
+		id := c.GetHeader("X-Request-Id")
 		if !safeID(id) {
 			id = uuid.NewString()
 		}
 		c.Set(requestIDKey, id)
-		c.Header("X-Request-ID", id)
+		c.Header("X-Request-Id", id) // as the library writes it, which costs nothing then
 		c.Header("X-Content-Type-Options", "nosniff")
 		start := time.Now()
 		c.Next()

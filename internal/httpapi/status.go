@@ -94,7 +94,7 @@ func (a *api) waitParameter(c *gin.Context) (time.Duration, error) {
 
 // describe sets the headers that belong to a registration.
 func describe(c *gin.Context, r enroll.Registration) {
-	c.Header("ETag", etag(r))
+	c.Header("Etag", etag(r)) // as the library writes it, which costs nothing then
 	c.Header("Cache-Control", "private, no-cache")
 	if seconds := retryAfter(r); seconds > 0 {
 		c.Header("Retry-After", strconv.Itoa(seconds))

@@ -46,9 +46,10 @@ func (s *Supervisor) lookAtQueues(ctx context.Context, inspector *asynq.Inspecto
 	if err != nil {
 		return fmt.Errorf("listing the queues: %w", err)
 	}
+	served := s.served()
 	for _, name := range queues {
 		slug, is := strings.CutPrefix(name, queuePrefix)
-		if !is {
+		if !is || served[slug] {
 			continue
 		}
 		q, err := inspector.GetQueueInfo(name)
@@ -68,6 +69,17 @@ func (s *Supervisor) lookAtQueues(ctx context.Context, inspector *asynq.Inspecto
 		}
 	}
 	return nil
+}
+
+// served returns the runs that have a lane here: it sees to their queues.
+func (s *Supervisor) served() map[string]bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	runs := make(map[string]bool, len(s.lanes))
+	for _, l := range s.lanes {
+		runs[l.slug] = true
+	}
+	return runs
 }
 
 // serveLeftover starts a lane for the run, if it has none anywhere.
