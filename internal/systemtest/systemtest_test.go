@@ -93,7 +93,7 @@ type listening struct {
 // waits until it is ready.
 func (s *site) start(program string, env ...string) *process {
 	s.t.Helper()
-	p := s.launch(filepath.Join(bin, program))
+	p := s.launch(filepath.Join(bin, program), env...)
 	if !p.becomesReady() {
 		s.t.Fatalf("%s ended", program)
 	}
