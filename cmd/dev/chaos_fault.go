@@ -233,9 +233,10 @@ func lasting(f faultproxy.Fault) func(context.Context, *site, *rand.Rand, teller
 		defer m.Unlock()
 		away := between(r, time.Second, 6*time.Second)
 		way.Set(f)
-		defer way.Set(faultproxy.None)
 		tell("%s for %s", name, away.Round(10*time.Millisecond))
 		sleep(ctx, away)
+		way.Set(faultproxy.None)
+		way.Cut() // nothing of what went on meanwhile is whole
 		return nil
 	}
 }
@@ -295,7 +296,8 @@ type chance struct {
 	began time.Time
 
 	mu      sync.Mutex
-	shuffle *rand.Rand
+	times   *rand.Rand
+	shuffle *rand.Rand // of the deck alone: how often the times are drawn depends on how long things take
 	deck    []int
 	records []faultRecord
 }
@@ -304,18 +306,21 @@ type chance struct {
 // break things, one upon the other, and after a while nothing is wrong for a
 // moment.
 func (s *site) breakThings(ctx context.Context, plan chaosPlan) ([]faultRecord, error) {
-	r := rand.New(rand.NewPCG(plan.seed, 4)) //nolint:gosec // it is to be the same again
-	c := &chance{site: s, seed: plan.seed, began: time.Now(), shuffle: r}
+	c := &chance{
+		site: s, seed: plan.seed, began: time.Now(),
+		times:   rand.New(rand.NewPCG(plan.seed, 4)), //nolint:gosec // it is to be the same again
+		shuffle: rand.New(rand.NewPCG(plan.seed, 5)), //nolint:gosec // the same
+	}
 	end := c.began.Add(time.Duration(plan.seconds) * time.Second)
-	for sleep(ctx, between(r, time.Second, 2*time.Second)) && time.Now().Before(end) {
-		round := time.Now().Add(between(r, 5*time.Second, 15*time.Second))
+	for sleep(ctx, c.time(time.Second, 2*time.Second)) && time.Now().Before(end) {
+		round := time.Now().Add(c.time(5*time.Second, 15*time.Second))
 		if round.After(end) {
 			round = end
 		}
 		g, all := errgroup.WithContext(ctx)
 		for range hands {
 			g.Go(func() error {
-				for sleep(all, c.pause()) && time.Now().Before(round) {
+				for sleep(all, c.time(0, time.Second)) && time.Now().Before(round) {
 					if err := c.strike(all); err != nil {
 						return err
 					}
@@ -330,10 +335,10 @@ func (s *site) breakThings(ctx context.Context, plan chaosPlan) ([]faultRecord, 
 	return c.records, ctx.Err()
 }
 
-func (c *chance) pause() time.Duration {
+func (c *chance) time(least, most time.Duration) time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return between(c.shuffle, 0, time.Second)
+	return between(c.times, least, most)
 }
 
 // strike makes the next fault and heals it.

@@ -120,6 +120,9 @@ func (s *site) judge(ctx context.Context, plan chaosPlan, v *visitors, faults []
 			r.blame("the doctor says: %s", f)
 		}
 	}
+	if r.SlowestRecovery > float64(slowRecovery.Milliseconds()) {
+		r.blame("somebody waited %.0f ms although nothing was wrong any more", r.SlowestRecovery)
+	}
 	outbox, err := s.readOutbox(ctx)
 	if err != nil {
 		return r, err
@@ -127,6 +130,10 @@ func (s *site) judge(ctx context.Context, plan chaosPlan, v *visitors, faults []
 	r.judgeLetters(outbox, letters)
 	return r, nil
 }
+
+// slowRecovery is longer than anything may take to recover (docs/design.md, crash
+// points: a line that nobody has heard of waits for the sweep over all runs).
+const slowRecovery = 15 * time.Second
 
 // judgeRun judges the line of a run as that of a rush, and what people were told
 // of it.
@@ -206,7 +213,7 @@ func overtakers(clicks []*click) int {
 
 // measureRecovery finds who waited longest for a decision while nothing was
 // wrong any more: from the end of the last fault before the decision, or from
-// when it was asked for if that was later.
+// when it was asked for if that was later. Nobody waits for mail.
 func (r *chaosResult) measureRecovery(line []entry, faults []faultRecord) {
 	for _, e := range line {
 		if e.DecidedAt == nil {
@@ -214,7 +221,7 @@ func (r *chaosResult) measureRecovery(line []entry, faults []faultRecord) {
 		}
 		since := e.AcceptedAt
 		for _, f := range faults {
-			if !f.from.IsZero() && f.from.Before(*e.DecidedAt) && f.to.After(since) {
+			if mail := strings.HasPrefix(f.kind, "mail_"); !mail && !f.from.IsZero() && f.from.Before(*e.DecidedAt) && f.to.After(since) {
 				since = f.to
 			}
 		}
@@ -230,6 +237,24 @@ type outboxRow struct {
 	Run   string
 	Kind  enroll.MailKind
 	State enroll.MailState
+	About enroll.Status // of the registration, in the end
+}
+
+// superseded tells whether the mail need not arrive: what it says is no longer so.
+func (m outboxRow) superseded() bool {
+	if m.State != enroll.MailSkipped {
+		return false
+	}
+	switch m.Kind {
+	case enroll.MailConfirmed, enroll.MailPromoted:
+		return m.About != enroll.Confirmed
+	case enroll.MailWaitlisted:
+		return m.About != enroll.Waitlisted
+	case enroll.MailAlreadyRegistered:
+		return m.About != enroll.Confirmed && m.About != enroll.Waitlisted
+	default:
+		return false
+	}
 }
 
 func (s *site) readOutbox(ctx context.Context) ([]outboxRow, error) {
@@ -238,12 +263,18 @@ func (s *site) readOutbox(ctx context.Context) ([]outboxRow, error) {
 		return nil, err
 	}
 	defer conn.Close(ctx)
-	rows, err := conn.Query(ctx, `SELECT m.id::text, r.slug, m.kind, m.state FROM mails m JOIN runs r ON r.id = m.run_id`)
+	rows, err := conn.Query(ctx, `
+		SELECT m.id::text, r.slug, m.kind, m.state, q.status
+		FROM mails m JOIN runs r ON r.id = m.run_id JOIN requests q ON q.run_id = m.run_id AND q.ticket = m.ticket`)
 	if err != nil {
 		return nil, err
 	}
 	return pgx.CollectRows(rows, pgx.RowToStructByPos[outboxRow])
 }
+
+// mailsAtOnce is how many mails a worker sends at once, by default: so many can be
+// on their way when a fault comes.
+const mailsAtOnce = 4
 
 // judgeLetters compares the outbox with what arrived. Which mails have to be in
 // the outbox, the line says. One that a later event superseded need not arrive;
@@ -254,9 +285,9 @@ func (r *chaosResult) judgeLetters(outbox []outboxRow, arrived map[string]int) {
 	for _, m := range outbox {
 		n := arrived[m.ID]
 		delete(arrived, m.ID)
-		if n == 0 && m.State != enroll.MailSkipped {
+		if n == 0 && !m.superseded() {
 			missing++
-			r.blame("run %s: a mail %q is %s, and has not arrived", m.Run, m.Kind, m.State)
+			r.blame("run %s: a mail %q is %s, its registration %s, and it has not arrived", m.Run, m.Kind, m.State, m.About)
 		}
 		if n > 1 {
 			r.MailRepeated += n - 1
@@ -264,6 +295,13 @@ func (r *chaosResult) judgeLetters(outbox []outboxRow, arrived map[string]int) {
 		r.letters += n
 	}
 	r.MailMissing += missing
+	faults := 0
+	for _, n := range r.Faults {
+		faults += n
+	}
+	if most := mailsAtOnce * faults; r.MailRepeated > most {
+		r.blame("%d mails have arrived again; %d faults can explain %d", r.MailRepeated, faults, most)
+	}
 	for id, n := range arrived {
 		r.blame("%d mails have arrived that are not in the outbox (%s)", n, cmp.Or(id, "unread"))
 	}

@@ -185,7 +185,7 @@ func (s *site) newMember(f *folder, program string, number int) (*member, error)
 		listen = "LASTSEAT_API_ADMIN_LISTEN"
 	}
 	env = append(env, listen+"=127.0.0.1:"+ports[1])
-	m.command = command{name: name, args: []string{f.join("bin", program)}, dir: s.tool.root, env: env, grace: time.Minute}
+	m.command = command{name: name, args: []string{f.join("bin", program)}, dir: s.tool.root, env: env, grace: time.Minute, orphaned: syscall.SIGKILL}
 	m.logPath = f.join(name + ".log")
 	return m, nil
 }

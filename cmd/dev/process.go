@@ -24,6 +24,7 @@ type command struct {
 	stderr     io.Writer           // may be the same as stdout
 	credential *syscall.Credential // nil = our own user
 	stop       syscall.Signal      // asks it to stop; 0 = SIGTERM
+	orphaned   syscall.Signal      // what the kernel sends it when we are gone; 0 = stop
 	grace      time.Duration       // between that and SIGQUIT; 0 = 10 s
 }
 
@@ -45,7 +46,7 @@ func startProcess(c command) (*process, error) {
 	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = c.dir, c.env, c.stdout, c.stderr
 	cmd.WaitDelay = 2 * time.Second // a grandchild that keeps our pipe open must not keep us
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Credential: c.credential}
-	dieWithParent(cmd.SysProcAttr, c.stop)
+	dieWithParent(cmd.SysProcAttr, cmp.Or(c.orphaned, c.stop))
 
 	p := &process{command: c, ended: make(chan struct{})}
 	started := make(chan error, 1)

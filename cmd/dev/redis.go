@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -25,6 +26,8 @@ func startRedis(ctx context.Context, family *family, f *folder, program string) 
 			stdout: log,
 			stderr: log,
 			grace:  5 * time.Second,
+			// It has nothing to lose, and takes no other signal when it is frozen.
+			orphaned: syscall.SIGKILL,
 		})
 		if err != nil {
 			return nil, err

@@ -105,7 +105,7 @@ type Intake struct {
 	Gathering int `yaml:"gathering" bounds:"1..5000"`
 	// CommitTimeout is how long a committer tries before it answers 503 outcome_unknown, 500ms..1m: half of it for one
 	// try, and after a broken connection the rest for trying the same ids again. Who has waited that long for a commit to
-	// begin is answered 503 in place of it.
+	// begin is answered 503 busy in place of it.
 	CommitTimeout time.Duration `yaml:"commit_timeout" bounds:"500ms..1m"`
 }
 
@@ -117,7 +117,8 @@ type Worker struct {
 	// and Mail.Concurrency together.
 	MaxLanes int `yaml:"max_lanes" bounds:"1..10000"`
 	// LaneIdle is how long a lane without work stays alive, 10ms..1m. About a second is the optimum: starting a lane
-	// costs about as much as idling for one.
+	// costs about as much as idling for one. The same for all processes: cmd/api reads it, too, since it wakes the workers
+	// for one run only as often as a lane may have ended.
 	LaneIdle time.Duration `yaml:"lane_idle" bounds:"10ms..1m"`
 	// PollBudget is how often all lanes of this worker together look at their queues, in polls per second, 10..100000.
 	PollBudget int `yaml:"poll_budget" bounds:"10..100000"`
@@ -221,7 +222,7 @@ func Default() Config {
 			AdminListen:      "127.0.0.1:8082",
 			MaxLanes:         2000,
 			LaneIdle:         time.Second,
-			PollBudget:       2000,
+			PollBudget:       4000,
 			SweepInterval:    time.Second,
 			SweepAllInterval: 10 * time.Second,
 			ShutdownTimeout:  20 * time.Second,

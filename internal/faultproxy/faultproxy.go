@@ -33,14 +33,18 @@ type Proxy struct {
 	listen net.Listener
 	server string
 
-	mu    sync.Mutex
-	fault Fault
-	delay time.Duration // of replies
-	conns map[net.Conn]struct{}
-	born  int // connections so far
-	deaf  int // up to which they pass nothing on
-	wg    sync.WaitGroup
+	mu     sync.Mutex
+	fault  Fault
+	delay  time.Duration // of replies
+	conns  map[net.Conn]struct{}
+	born   int // connections so far
+	deaf   int // up to which they pass nothing on
+	closed bool
+	wg     sync.WaitGroup
 }
+
+// dialTimeout is how long the server may take to let a connection in.
+const dialTimeout = 2 * time.Second
 
 // Start returns a proxy to the server at host:port, on a port of its own of
 // 127.0.0.1. It need not be there yet.
@@ -60,6 +64,9 @@ func (p *Proxy) Addr() string { return p.listen.Addr().String() }
 // Close closes every connection, and takes no more.
 func (p *Proxy) Close() {
 	_ = p.listen.Close()
+	p.mu.Lock()
+	p.closed = true
+	p.mu.Unlock()
 	p.Cut()
 	p.wg.Wait()
 }
@@ -107,12 +114,17 @@ func (p *Proxy) accept() {
 			_ = client.Close()
 			continue
 		}
-		server, err := net.Dial("tcp", p.server)
+		server, err := net.DialTimeout("tcp", p.server, dialTimeout)
 		if err != nil {
 			_ = client.Close()
 			continue
 		}
 		p.mu.Lock()
+		if p.closed || p.fault == Refuse { // meanwhile
+			p.mu.Unlock()
+			_, _ = client.Close(), server.Close()
+			continue
+		}
 		p.conns[client], p.conns[server] = struct{}{}, struct{}{}
 		p.born++
 		pair := &pair{proxy: p, number: p.born, client: client, server: server}

@@ -183,7 +183,9 @@ func (in *Intake) commit(gathering []*waiting) {
 	if parts := split(gathering, enroll.CodeOf(err)); len(gathering) > 1 && len(parts) > 1 {
 		in.log.Warn("requests were not accepted together: trying them apart", "requests", len(gathering), "parts", len(parts), "code", enroll.CodeOf(err), "error", err)
 		for _, part := range parts {
-			in.commit(part)
+			if rest := in.inTime(part); len(rest) > 0 { // the parts before it may have taken long
+				in.commit(rest)
+			}
 		}
 		return
 	}

@@ -71,7 +71,7 @@ func (l *lane) live(ctx context.Context) {
 		ShutdownTimeout:   handBack,
 		// What a killed worker left comes back while this lane lives.
 		RetryDelayFunc:           func(int, error, *asynq.Task) time.Duration { return 0 },
-		DelayedTaskCheckInterval: l.idle * 3 / 4,
+		DelayedTaskCheckInterval: l.idle / 2,
 		Logger:                   taskqueue.Log{Log: l.log.With("from", "asynq", "run", l.slug)},
 		LogLevel:                 asynq.WarnLevel,
 	})

@@ -48,6 +48,9 @@ func (s *Supervisor) lookAtQueues(ctx context.Context, inspector *asynq.Inspecto
 	}
 	served := s.served()
 	for _, name := range queues {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
 		slug, is := strings.CutPrefix(name, queuePrefix)
 		if !is || served[slug] {
 			continue
@@ -63,9 +66,6 @@ func (s *Supervisor) lookAtQueues(ctx context.Context, inspector *asynq.Inspecto
 		}
 		if err := s.serveLeftover(ctx, slug); err != nil {
 			return fmt.Errorf("looking at queue %s: %w", name, err)
-		}
-		if ctx.Err() != nil {
-			return ctx.Err()
 		}
 	}
 	return nil

@@ -59,6 +59,10 @@ func NewSender(c redis.UniversalClient, timeout, hush time.Duration, log *slog.L
 	return s
 }
 
+// Hush returns for how long a wake-up is good where lanes stay alive so long
+// without work.
+func Hush(laneIdle time.Duration) time.Duration { return min(laneIdle/4, 100*time.Millisecond) }
+
 // Ring enqueues a task for the bundle and wakes the workers, soon. It never
 // blocks. A bundle whose run has one waiting already joins that: while Redis is
 // slow, there are fewer tasks and not a longer queue of them.
@@ -142,12 +146,13 @@ func (s *Sender) wake(ctx context.Context, b enroll.Bundle) error {
 	if quiet {
 		return nil
 	}
-	if err := pubsub.PublishWake(ctx, s.redis, pubsub.Wake{RunID: b.RunID, Run: b.Run}); err != nil {
+	heard, err := pubsub.PublishWake(ctx, s.redis, pubsub.Wake{RunID: b.RunID, Run: b.Run})
+	if !heard || err != nil {
 		return err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.woken) >= wokenMost {
+	if _, known := s.woken[b.RunID]; !known && len(s.woken) >= wokenMost {
 		clear(s.woken) // which costs a few wake-ups
 	}
 	s.woken[b.RunID] = now

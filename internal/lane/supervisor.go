@@ -50,7 +50,7 @@ type Supervisor struct {
 	metrics *Metrics
 	blind   *outage.Log // the sweep cannot look
 
-	deaf atomic.Bool // Redis did not answer this worker at the last sweep
+	deaf atomic.Bool // Redis did not answer this worker at the last two sweeps
 
 	ending  sync.WaitGroup // lanes that have not ended
 	closing sync.WaitGroup // servers of lanes that have
@@ -290,7 +290,7 @@ func (s *Supervisor) handOver(ctx context.Context, runs map[enroll.RunID]string)
 	ctx, cancel := context.WithTimeout(ctx, s.options.ShutdownTimeout)
 	defer cancel()
 	for run, slug := range runs {
-		if err := pubsub.PublishWake(ctx, s.signals, pubsub.Wake{RunID: run, Run: slug, Released: true}); err != nil {
+		if _, err := pubsub.PublishWake(ctx, s.signals, pubsub.Wake{RunID: run, Run: slug, Released: true}); err != nil {
 			s.log.Warn("the other workers were not woken: their sweeps will find the lines", "error", err)
 			break
 		}

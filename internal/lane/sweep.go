@@ -25,6 +25,7 @@ func (s *Supervisor) sweep(ctx context.Context) error {
 	ticker := time.NewTicker(s.options.SweepInterval)
 	defer ticker.Stop()
 	var all time.Time
+	away := false
 	for {
 		select {
 		case <-ctx.Done():
@@ -32,9 +33,10 @@ func (s *Supervisor) sweep(ctx context.Context) error {
 		case <-s.look:
 			s.lookAtAll(ctx)
 		case now := <-ticker.C:
-			deaf := s.redisAway(ctx)
-			s.deaf.Store(deaf)
-			if deaf || now.Sub(all) >= s.options.SweepAllInterval {
+			before := away
+			away = s.redisAway(ctx)
+			s.deaf.Store(away && before) // one answer that is late does not make a worker deaf
+			if away || now.Sub(all) >= s.options.SweepAllInterval {
 				all = now
 				s.lookAtAll(ctx)
 			} else if runs := s.heardOf(now); len(runs) > 0 {

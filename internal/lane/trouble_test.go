@@ -189,7 +189,7 @@ func TestLanesInTrouble(t *testing.T) {
 			return pubsub.ListenWake(ctx, c, quiet, func() {}, func(pubsub.Wake) { heard <- struct{}{} })
 		})
 		hears := func() bool {
-			if err := pubsub.PublishWake(t.Context(), p.client, pubsub.Wake{RunID: 1, Run: "a"}); err != nil {
+			if _, err := pubsub.PublishWake(t.Context(), p.client, pubsub.Wake{RunID: 1, Run: "a"}); err != nil {
 				t.Fatal(err)
 			}
 			select {

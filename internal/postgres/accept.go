@@ -75,7 +75,8 @@ WITH asked AS MATERIALIZED (
 ), moved AS (
     UPDATE lines l SET last_ticket = h.last_ticket, last_accepted_at = h.judged_at
     FROM heads h
-    WHERE l.run_id = h.run_id
+    CROSS JOIN LATERAL (SELECT o.ctid AS at FROM lines o WHERE o.run_id = h.run_id LIMIT 1) o
+    WHERE l.ctid = o.at -- which has one plan: see db.go
 )
 SELECT j.place, j.run_id, j.opens_at, j.closes_at, j.settled_ticket, j.judged_at, j.refusal, n.ticket,
        q.id, q.ticket, q.kind, q.status, coalesce(q.reason, ''), q.accepted_at, q.decided_at, q.name, q.email,

@@ -18,6 +18,11 @@ CROSS JOIN LATERAL (SELECT * FROM requests q WHERE q.run_id = won.run_id AND q.t
 ORDER BY q.email_key, q.run_id, q.ticket
 ON CONFLICT (email_key) DO NOTHING`
 
+// What is changed below is looked up row by row and then found by its ctid, which
+// cannot move: the runs' locks are held, and nobody else writes these rows. Joined
+// to its table by its key, it would get whatever plan suited the table's size when
+// the plan was made (db.go).
+//
 // The statements below count the rows they write and divide by zero when there
 // are not as many as belong. That can only happen if a lock did not do what this
 // file believes it does, and then the commit, which travels in the same batch,
@@ -28,17 +33,19 @@ ON CONFLICT (email_key) DO NOTHING`
 const (
 	seat   = `WITH written AS (INSERT INTO attendances (run_id, user_id, ticket) ` + userOf + `) ` + allWritten
 	list   = `WITH written AS (INSERT INTO waiting (run_id, user_id, ticket) ` + userOf + `) ` + allWritten
-	unseat = `WITH written AS (DELETE FROM attendances p ` + atPlaces + `) ` + allWritten
-	unlist = `WITH written AS (DELETE FROM waiting p ` + atPlaces + `) ` + allWritten
+	unseat = `WITH written AS (DELETE FROM attendances p USING ` + lost + `attendances` + atPlaces + `) ` + allWritten
+	unlist = `WITH written AS (DELETE FROM waiting p USING ` + lost + `waiting` + atPlaces + `) ` + allWritten
 	userOf = `
 SELECT won.run_id, u.id, won.ticket
 FROM unnest($1::integer[], $2::bigint[]) AS won (run_id, ticket)
 CROSS JOIN LATERAL (SELECT email_key FROM requests q WHERE q.run_id = won.run_id AND q.ticket = won.ticket LIMIT 1) q
 CROSS JOIN LATERAL (SELECT id FROM users u WHERE u.email_key = q.email_key LIMIT 1) u
 RETURNING 1`
-	atPlaces = `
-USING unnest($1::integer[], $2::bigint[]) AS lost (run_id, ticket)
-WHERE p.run_id = lost.run_id AND p.ticket = lost.ticket
+	lost = `
+unnest($1::integer[], $2::bigint[]) AS lost (run_id, ticket)
+CROSS JOIN LATERAL (SELECT o.ctid AS at FROM `
+	atPlaces = ` o WHERE o.run_id = lost.run_id AND o.ticket = lost.ticket LIMIT 1) o
+WHERE p.ctid = o.at
 RETURNING 1`
 	allWritten = `SELECT 1 / (count(*) = cardinality($1))::integer FROM written`
 )
@@ -55,7 +62,8 @@ WITH clock AS MATERIALIZED (
     SET status = d.status, reason = nullif(d.reason, ''), decided_at = greatest(clock.now, q.accepted_at),
         changed_at = CASE WHEN d.changed THEN greatest(clock.now, q.accepted_at) END
     FROM clock, unnest($1::integer[], $2::bigint[], $3::text[], $4::text[], $5::boolean[]) AS d (run_id, ticket, status, reason, changed)
-    WHERE q.run_id = d.run_id AND q.ticket = d.ticket AND q.status = 'queued'
+    CROSS JOIN LATERAL (SELECT o.ctid AS at FROM requests o WHERE o.run_id = d.run_id AND o.ticket = d.ticket LIMIT 1) o
+    WHERE q.ctid = o.at AND q.status = 'queued'
     RETURNING 1
 ), advanced AS (
     UPDATE runs r
@@ -63,10 +71,11 @@ WITH clock AS MATERIALIZED (
         capacity = a.capacity, waitlist_capacity = a.waitlist_capacity, waitlist_ended = a.waitlist_ended, called_off = a.called_off
     FROM unnest($6::integer[], $7::bigint[], $8::bigint[], $9::integer[], $10::integer[], $11::integer[], $12::integer[], $13::boolean[], $14::boolean[])
         AS a (run_id, before, settled_ticket, taken, waiting, capacity, waitlist_capacity, waitlist_ended, called_off)
-    WHERE r.id = a.run_id AND r.settled_ticket = a.before
+    CROSS JOIN LATERAL (SELECT o.ctid AS at FROM runs o WHERE o.id = a.run_id LIMIT 1) o
+    WHERE r.ctid = o.at AND r.settled_ticket = a.before
     RETURNING 1
 )
-SELECT 1 / ((SELECT count(*) FROM decided) = cardinality($1) AND (SELECT count(*) FROM advanced) = cardinality($6))::integer`
+SELECT 1 / ((SELECT count(*) FROM decided) = coalesce(cardinality($1), 0) AND (SELECT count(*) FROM advanced) = cardinality($6))::integer`
 
 // change writes what became of registrations that were decided before.
 const change = `
@@ -74,7 +83,8 @@ WITH written AS (
     UPDATE requests q
     SET status = c.status, reason = nullif(c.reason, ''), changed_at = greatest(clock_timestamp(), q.decided_at)
     FROM unnest($1::integer[], $2::bigint[], $3::text[], $4::text[], $5::text[]) AS c (run_id, ticket, before, status, reason)
-    WHERE q.run_id = c.run_id AND q.ticket = c.ticket AND q.status = c.before
+    CROSS JOIN LATERAL (SELECT o.ctid AS at FROM requests o WHERE o.run_id = c.run_id AND o.ticket = c.ticket LIMIT 1) o
+    WHERE q.ctid = o.at AND q.status = c.before
     RETURNING 1
 ) ` + allWritten
 

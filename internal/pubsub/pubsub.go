@@ -64,9 +64,10 @@ func parseWake(message string) (w Wake, err error) {
 	return w, nil
 }
 
-// PublishWake rings for a run.
-func PublishWake(ctx context.Context, c redis.UniversalClient, w Wake) error {
-	return c.Publish(ctx, wakeChannel, w.message()).Err()
+// PublishWake rings for a run, and tells whether anybody has heard it.
+func PublishWake(ctx context.Context, c redis.UniversalClient, w Wake) (heard bool, err error) {
+	n, err := c.Publish(ctx, wakeChannel, w.message()).Result()
+	return n > 0, err
 }
 
 // ListenWake calls each for every wake-up until ctx ends, and connected whenever

@@ -57,7 +57,7 @@ func TestWake(t *testing.T) {
 	})
 	next(t, connected)
 	for _, want := range []pubsub.Wake{{RunID: 7, Run: "go-1"}, {RunID: 2147483647, Run: "a", Released: true}} {
-		if err := pubsub.PublishWake(t.Context(), c, want); err != nil {
+		if _, err := pubsub.PublishWake(t.Context(), c, want); err != nil {
 			t.Fatal(err)
 		}
 		if got := next(t, wakes); got != want {
@@ -72,7 +72,7 @@ func TestWake(t *testing.T) {
 			}
 		}
 		want := pubsub.Wake{RunID: 3, Run: "b"}
-		if err := pubsub.PublishWake(t.Context(), c, want); err != nil {
+		if _, err := pubsub.PublishWake(t.Context(), c, want); err != nil {
 			t.Fatal(err)
 		}
 		if got := next(t, wakes); got != want {
@@ -85,7 +85,7 @@ func TestWake(t *testing.T) {
 		server.Restart()
 		next(t, connected)
 		want := pubsub.Wake{RunID: 4, Run: "c"}
-		if err := pubsub.PublishWake(t.Context(), server.Client(), want); err != nil {
+		if _, err := pubsub.PublishWake(t.Context(), server.Client(), want); err != nil {
 			t.Fatal(err)
 		}
 		if got := next(t, wakes); got != want {
