@@ -271,7 +271,7 @@ func TestTwoWorkersAndManyRuns(t *testing.T) {
 	if share := task / (task + sweep); share < 0.95 && slowest < 1 {
 		t.Errorf("%v requests were settled by tasks and %v by the sweep; the slowest waited %v s", task, sweep, slowest)
 	}
-	if workers[0].settled("task") == 0 || workers[1].settled("task") == 0 {
+	if idle := workers[0].settled("task") == 0 || workers[1].settled("task") == 0; idle && slowest < 1 {
 		t.Error("one of the workers had nothing to do")
 	}
 	pgtest.RequireSound(t, p.url)
