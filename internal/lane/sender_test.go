@@ -52,6 +52,26 @@ func TestSender(t *testing.T) {
 		}
 	})
 
+	t.Run("a wake-up that nobody heard hushes no other", func(t *testing.T) {
+		t.Parallel()
+		p := newPlace(t)
+		a := enrolltest.OpenRun(t, p.store, "a", nil)
+		s := lane.NewSender(p.client, time.Second, time.Minute, quiet, prometheus.NewRegistry())
+		run(t, s.Run)
+		s.Ring(enroll.Bundle{RunID: a, Run: "a", First: 1, Last: 1})
+		enrolltest.WaitUntil(t, func() bool { return p.queue("a").Pending == 1 })
+		wakes := p.client.Subscribe(context.Background(), "lastseat:1:wake")
+		defer wakes.Close()
+		if _, err := wakes.Receive(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		enrolltest.WaitUntil(t, func() bool { // the first wake-up may be on its way still
+			s.Ring(enroll.Bundle{RunID: a, Run: "a", First: 2, Last: 2})
+			_, err := wakes.ReceiveTimeout(t.Context(), 50*time.Millisecond)
+			return err == nil
+		})
+	})
+
 	t.Run("a task that joins its fellows still has the line settled to its end", func(t *testing.T) {
 		t.Parallel()
 		p := newPlace(t)
