@@ -20,7 +20,7 @@ import (
 type fault struct {
 	kind string
 	// do breaks something, says what by tell once it is broken, and heals it before it returns, also when ctx ends.
-	do func(ctx context.Context, s *site, r *rand.Rand, tell func(format string, args ...any)) error
+	do func(ctx context.Context, s *site, r *rand.Rand, tell teller) error
 }
 
 // frozen is longer than any timeout of ours.

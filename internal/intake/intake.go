@@ -76,10 +76,10 @@ func New(ledger Ledger, o Options, ring func(enroll.Bundle), log *slog.Logger, r
 //
 // Its errors have the codes NotFound, RunNotOpen and RunClosed (no ticket was
 // issued), KeyReused (the IdempotencyKey belongs to another application), Busy
-// (too many wait, or it would wait too long), Unavailable or LineBlocked (the ledger, or this line, does
-// not take requests now), Internal (it cannot be stored) and OutcomeUnknown: if
-// it was accepted, it has the ID of the receipt. The same goes for the end of
-// ctx, which never cancels a commit.
+// (too many wait, or it would wait too long), Unavailable or LineBlocked (the
+// ledger, or this line, does not take requests now), Internal (it cannot be
+// stored) and OutcomeUnknown: if it was accepted, it has the ID of the receipt.
+// The same goes for the end of ctx, which never cancels a commit.
 func (in *Intake) Accept(ctx context.Context, a enroll.Application) (enroll.Receipt, error) {
 	w := &waiting{Application: a, since: time.Now(), answer: make(chan enroll.Verdict, 1)}
 	h := fnv.New32a()

@@ -94,8 +94,8 @@ func configure(c *pgx.ConnConfig, o Options) {
 func (s *Store) Close() { s.pool.Close() }
 
 // Ready returns nil if the database answers and its schema is at least as new
-// as this program; newer is fine, since migrations only add or loosen what older programs
-// rely on.
+// as this program; newer is fine, since migrations only add or loosen what
+// older programs rely on.
 func (s *Store) Ready(ctx context.Context) error {
 	var version int64
 	err := s.pool.QueryRow(ctx, `SELECT coalesce(max(version_id), 0) FROM goose_db_version`).Scan(&version)
