@@ -44,8 +44,8 @@ chaos: ## SECONDS=60 of everything breaking while people ask; then every promise
 oversell: ## the usual answers to the question of the last seat, then lastseat, before the same crowd
 	@$(dev) oversell
 
-bench: ## lastseat beside the other answers, measured; QUICK=1: a smoke run; CASES=lone,grown and ROUNDS=3; JSON=1: numbers
-	@$(dev) bench $(if $(CASES),-cases=$(CASES)) $(if $(ROUNDS),-rounds=$(ROUNDS)) $(if $(QUICK),-quick) $(if $(JSON),-json)
+bench: ## lastseat beside the other answers, measured; QUICK=1: a smoke run; CASES=lone,grown RIVALS=guarded ROUNDS=3; JSON=1: numbers
+	@$(dev) bench $(if $(CASES),-cases=$(CASES)) $(if $(RIVALS),-rivals=$(RIVALS)) $(if $(ROUNDS),-rounds=$(ROUNDS)) $(if $(QUICK),-quick) $(if $(JSON),-json)
 
 lint: ## go vet, gofmt, golangci-lint
 	$(GO) vet ./...

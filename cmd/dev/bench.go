@@ -17,6 +17,7 @@ import (
 // benchPlan is what a bench is to do.
 type benchPlan struct {
 	cases  []string // their ids; empty = all
+	rivals []string // their names, and the ceiling's; empty = all
 	rounds int
 	quick  bool // a smoke run: everything once, with few people
 	json   bool
@@ -26,18 +27,8 @@ type benchPlan struct {
 func parseBench(args []string) (p benchPlan, err error) {
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
 	flags.SetOutput(io.Discard)
-	flags.Func("cases", "", func(text string) error {
-		for id := range strings.SplitSeq(text, ",") {
-			if id = strings.TrimSpace(id); id == "" {
-				continue
-			}
-			if !slices.ContainsFunc(benchCases, func(c benchCase) bool { return c.id == id }) {
-				return fmt.Errorf("there is no case %q", id)
-			}
-			p.cases = append(p.cases, id)
-		}
-		return nil
-	})
+	flags.Func("cases", "", listOf("case", caseIDs(), &p.cases))
+	flags.Func("rivals", "", listOf("rival", append(rivalNames(), noRivals), &p.rivals))
 	flags.IntVar(&p.rounds, "rounds", 0, "")
 	flags.BoolVar(&p.quick, "quick", false, "")
 	flags.BoolVar(&p.json, "json", false, "")
@@ -56,17 +47,59 @@ func parseBench(args []string) (p benchPlan, err error) {
 	return p, nil
 }
 
+// noRivals is the name of none of the other contenders: Lastseat alone, for who
+// changes something.
+const noRivals = "none"
+
+func caseIDs() (ids []string) {
+	for _, c := range benchCases {
+		ids = append(ids, c.id)
+	}
+	return ids
+}
+
+func rivalNames() (names []string) {
+	for _, c := range rivals.All {
+		names = append(names, c.Name)
+	}
+	return names
+}
+
+// listOf reads words that are separated by commas, each one of those that are known.
+func listOf(kind string, known []string, into *[]string) func(string) error {
+	return func(text string) error {
+		for word := range strings.SplitSeq(text, ",") {
+			if word = strings.TrimSpace(word); word == "" {
+				continue
+			}
+			if !slices.Contains(known, word) {
+				return fmt.Errorf("there is no %s %q", kind, word)
+			}
+			*into = append(*into, word)
+		}
+		return nil
+	}
+}
+
+// includes tells whether the contender is to be measured in the case.
+func (p benchPlan) includes(who rivals.Contender, c benchCase) bool {
+	if len(p.rivals) > 0 {
+		return slices.Contains(p.rivals, who.Name)
+	}
+	return !p.quick || c.everybody || slices.Contains(quickRivals, who.Name)
+}
+
+// quickRivals are those that a smoke run has in every case.
+var quickRivals = []string{"guarded", "guarded_recording"}
+
 // bench is `dev bench`: Lastseat, the other answers and the ceiling, each in
 // processes of its own on the same services, one after the other, before the same
 // crowd. docs/performance.md tells how it is done and what came of it.
 func (t *tool) bench(ctx context.Context, args []string) error {
 	plan, err := parseBench(args)
 	if err != nil {
-		var ids []string
-		for _, c := range benchCases {
-			ids = append(ids, c.id)
-		}
-		fmt.Fprintf(t.stderr, "bench: %v; CASES (-cases) are some of %s\n", err, strings.Join(ids, ","))
+		fmt.Fprintf(t.stderr, "bench: %v; CASES (-cases) are some of %s; RIVALS (-rivals) are %s, or some of %s\n",
+			err, strings.Join(caseIDs(), ","), noRivals, strings.Join(rivalNames(), ","))
 		return exitUsage
 	}
 	return orInterrupted(ctx, t.withArena(ctx, func(ctx context.Context, a *arena) error {

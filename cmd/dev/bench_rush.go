@@ -35,7 +35,7 @@ func measureRush(ctx context.Context, a *arena, c benchCase, plan benchPlan) (*r
 	out := &report.Case{ID: c.id, What: c.what, Targets: c.targets}
 	var turns []*turn
 	for _, who := range rivals.All {
-		if plan.quick && !c.everybody && !slices.Contains(quickRivals, who.Name) {
+		if !plan.includes(who, c) {
 			continue
 		}
 		t, err := a.newTurn(ctx, c, who, plan)
@@ -79,9 +79,6 @@ func measureRush(ctx context.Context, a *arena, c benchCase, plan benchPlan) (*r
 	}
 	return out, nil
 }
-
-// quickRivals are those that a smoke run has in every case.
-var quickRivals = []string{"guarded", "guarded_recording"}
 
 // turn is a contender other than Lastseat in a case.
 type turn struct {

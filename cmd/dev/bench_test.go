@@ -31,7 +31,10 @@ func TestParseBench(t *testing.T) {
 		{args: "-cases=lone,one_run_seated -rounds=5", want: benchPlan{cases: []string{"lone", "one_run_seated"}, rounds: 5}},
 		{args: "-cases=", want: benchPlan{rounds: 3}},
 		{args: "-quick -rounds=2", want: benchPlan{rounds: 2, quick: true}},
+		{args: "-rivals=none", want: benchPlan{rivals: []string{"none"}, rounds: 3}},
+		{args: "-rivals=ceiling,guarded", want: benchPlan{rivals: []string{"ceiling", "guarded"}, rounds: 3}},
 		{args: "-cases=long", fails: true},
+		{args: "-rivals=somebody", fails: true},
 		{args: "-rounds=-1", fails: true},
 		{args: "-rounds=100", fails: true},
 		{args: "-rounds=many", fails: true},
@@ -41,7 +44,7 @@ func TestParseBench(t *testing.T) {
 		if (err != nil) != test.fails {
 			t.Errorf("%q: %v", test.args, err)
 		}
-		if !test.fails && (!slices.Equal(got.cases, test.want.cases) || got.rounds != test.want.rounds || got.quick != test.want.quick || got.json != test.want.json) {
+		if !test.fails && (!slices.Equal(got.cases, test.want.cases) || !slices.Equal(got.rivals, test.want.rivals) || got.rounds != test.want.rounds || got.quick != test.want.quick || got.json != test.want.json) {
 			t.Errorf("%q: got %+v, want %+v", test.args, got, test.want)
 		}
 	}
