@@ -23,13 +23,19 @@ import (
 )
 
 // Ledger accepts applications in one transaction: all or none, in the order
-// given, each once however often it is called with them. An error of code
-// OutcomeUnknown means that it is not known which; any other that none was:
-// LineBlocked because of one of the runs, Internal because of something in an
-// application.
+// given. An error of code OutcomeUnknown means that it is not known which; any
+// other that none was: LineBlocked because of one of the runs, Internal because of
+// something in an application.
 type Ledger interface {
+	// Accept is for applications that are in no line yet.
 	Accept(ctx context.Context, applications []enroll.Application) ([]enroll.Verdict, error)
+	// AcceptAgain is for those whose earlier try has an unknown outcome: each is
+	// accepted once.
+	AcceptAgain(ctx context.Context, applications []enroll.Application) ([]enroll.Verdict, error)
 }
+
+// try is one of the two.
+type try func(context.Context, []enroll.Application) ([]enroll.Verdict, error)
 
 // Options bound the intake.
 type Options struct {
@@ -228,7 +234,7 @@ func split(gathering []*waiting, code enroll.Code) [][]*waiting {
 func (in *Intake) accept(applications []enroll.Application) ([]enroll.Verdict, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), in.options.CommitTimeout)
 	defer cancel()
-	verdicts, err := in.tryOnce(ctx, applications)
+	verdicts, err := in.tryOnce(ctx, in.ledger.Accept, applications)
 	if enroll.CodeOf(err) != enroll.OutcomeUnknown {
 		return verdicts, err
 	}
@@ -240,16 +246,16 @@ func (in *Intake) accept(applications []enroll.Application) ([]enroll.Verdict, e
 			return nil, unknown
 		case <-time.After(wait):
 		}
-		verdicts, err = in.tryOnce(ctx, applications)
+		verdicts, err = in.tryOnce(ctx, in.ledger.AcceptAgain, applications)
 	}
 	return verdicts, nil
 }
 
 // tryOnce leaves time for a second try on another connection.
-func (in *Intake) tryOnce(ctx context.Context, applications []enroll.Application) ([]enroll.Verdict, error) {
+func (in *Intake) tryOnce(ctx context.Context, accept try, applications []enroll.Application) ([]enroll.Verdict, error) {
 	ctx, cancel := context.WithTimeout(ctx, in.options.CommitTimeout/2)
 	defer cancel()
-	return in.ledger.Accept(ctx, applications)
+	return accept(ctx, applications)
 }
 
 // give answers the application and those that were folded into it.

@@ -27,6 +27,12 @@ func (s *slowLedger) Accept(ctx context.Context, applications []enroll.Applicati
 	return s.Ledger.Accept(context.WithoutCancel(ctx), applications)
 }
 
+func (s *slowLedger) AcceptAgain(ctx context.Context, applications []enroll.Application) ([]enroll.Verdict, error) {
+	s.commits.Add(1)
+	time.Sleep(time.Duration(s.takes.Load()))
+	return s.Ledger.AcceptAgain(context.WithoutCancel(ctx), applications)
+}
+
 // crowd asks with n people at once and returns how long each waited, those who
 // were accepted and those who were told Busy.
 func crowd(t *testing.T, in *intake.Intake, from, n int) (accepted, busy []time.Duration) {

@@ -27,75 +27,82 @@ FOR NO KEY UPDATE`
 // snapshot is older than the lock it waits for, and in one statement with the
 // lock it would number from a last_ticket that is no longer the last.
 //
-// It leaves out what is in the line already (by id: a gathering that is tried
-// again after a broken connection; by key: a client that asks again), judges
+// It leaves out what is in the line already (by id, if $14: a gathering that is
+// tried again after a broken connection; by key: a client that asks again), judges
 // the window by one instant per line that never runs backwards, numbers the
 // rest in the order they came, and returns a row for each that was asked for a
 // run that exists.
 const acceptRequests = `
-WITH asked AS MATERIALIZED (
-    SELECT * FROM unnest($1::uuid[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::boolean[],
-                         $9::text[], $10::integer[], $11::bigint[], $12::boolean[], $13::jsonb[])
-        WITH ORDINALITY AS a (id, slug, name, email, email_key, idempotency_key, language, notify,
-                              kind, waitlist_limit, target, by_organiser, change, place)
-), clock AS MATERIALIZED (
+WITH clock AS MATERIALIZED (
     SELECT clock_timestamp() AS now
-), judged AS MATERIALIZED (
+), judged AS (
     SELECT a.*, r.id AS run_id, r.opens_at, r.closes_at, r.starts_at, r.settled_ticket, l.last_ticket,
            j.judged_at, seen.ticket AS seen_ticket,
            CASE WHEN a.kind = 'register' AND r.called_off THEN 'called_off'
                 WHEN a.kind = 'register' AND NOT a.by_organiser AND (j.judged_at < r.opens_at OR j.judged_at >= r.closes_at) THEN 'window'
                 WHEN a.kind = 'cancel' AND NOT a.by_organiser AND j.judged_at >= r.starts_at THEN 'begun'
                 ELSE '' END AS refusal
-    FROM asked a
+    FROM unnest($1::uuid[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::boolean[],
+                $9::text[], $10::integer[], $11::bigint[], $12::boolean[], $13::jsonb[])
+        WITH ORDINALITY AS a (id, slug, name, email, email_key, idempotency_key, language, notify,
+                              kind, waitlist_limit, target, by_organiser, change, place)
     CROSS JOIN clock
     CROSS JOIN LATERAL (SELECT * FROM runs r WHERE r.slug = a.slug LIMIT 1) r
     CROSS JOIN LATERAL (SELECT * FROM lines l WHERE l.run_id = r.id LIMIT 1) l
     CROSS JOIN LATERAL (SELECT greatest(clock.now, l.last_accepted_at) AS judged_at) j
     LEFT JOIN LATERAL (
-        (SELECT q.ticket FROM requests q WHERE q.id = a.id)
+        (SELECT q.ticket FROM requests q WHERE $14 AND q.id = a.id)
         UNION ALL
         (SELECT q.ticket FROM requests q WHERE q.run_id = r.id AND q.idempotency_key = a.idempotency_key)
         LIMIT 1
     ) seen ON true
 ), numbered AS MATERIALIZED (
-    SELECT place, run_id, judged_at,
-           last_ticket + row_number() OVER (PARTITION BY run_id ORDER BY place) AS ticket
+    SELECT judged.*, CASE WHEN seen_ticket IS NULL AND refusal = '' THEN
+        last_ticket + count(*) FILTER (WHERE seen_ticket IS NULL AND refusal = '') OVER (PARTITION BY run_id ORDER BY place ROWS UNBOUNDED PRECEDING) END AS ticket
     FROM judged
-    WHERE seen_ticket IS NULL AND refusal = ''
-), heads AS MATERIALIZED (
-    SELECT run_id, max(ticket) AS last_ticket, max(judged_at) AS judged_at FROM numbered GROUP BY run_id
 ), inserted AS (
     INSERT INTO requests (run_id, ticket, id, kind, name, email, email_key, idempotency_key, language, notify,
                           waitlist_limit, target, late, by_organiser, change, accepted_at)
-    SELECT n.run_id, n.ticket, j.id, j.kind, j.name, j.email, j.email_key, j.idempotency_key, j.language, j.notify,
-           j.waitlist_limit, j.target, j.kind = 'cancel' AND j.judged_at >= j.starts_at, j.by_organiser, j.change, n.judged_at
-    FROM numbered n JOIN judged j USING (place)
-    ORDER BY n.place
+    SELECT run_id, ticket, id, kind, name, email, email_key, idempotency_key, language, notify,
+           waitlist_limit, target, kind = 'cancel' AND judged_at >= starts_at, by_organiser, change, judged_at
+    FROM numbered
+    WHERE ticket IS NOT NULL
+), heads AS MATERIALIZED (
+    SELECT run_id, max(ticket) AS last_ticket, max(judged_at) AS judged_at FROM numbered WHERE ticket IS NOT NULL GROUP BY run_id
 ), moved AS (
     UPDATE lines l SET last_ticket = h.last_ticket, last_accepted_at = h.judged_at
     FROM heads h
     CROSS JOIN LATERAL (SELECT o.ctid AS at FROM lines o WHERE o.run_id = h.run_id LIMIT 1) o
     WHERE l.ctid = o.at -- which has one plan: see db.go
 )
-SELECT j.place, j.run_id, j.opens_at, j.closes_at, j.settled_ticket, j.judged_at, j.refusal, n.ticket,
+SELECT j.place, j.run_id, j.opens_at, j.closes_at, j.settled_ticket, j.judged_at, j.refusal, j.ticket,
        q.id, q.ticket, q.kind, q.status, coalesce(q.reason, ''), q.accepted_at, q.decided_at, q.name, q.email,
        coalesce(q.language, ''), coalesce(q.notify, false), q.waitlist_limit, coalesce(q.target, 0)
-FROM judged j
-LEFT JOIN numbered n USING (place)
+FROM numbered j
 LEFT JOIN LATERAL (SELECT * FROM requests q WHERE q.run_id = j.run_id AND q.ticket = j.seen_ticket LIMIT 1) q ON true`
 
 // Accept gives every application that can be accepted the next ticket of its
 // run's line, in the order given, in one transaction and one round trip. It
 // returns one verdict per application, in the same order.
 //
-// Two applications of one call must not share run and IdempotencyKey. Calling
-// it again with the same applications accepts each once.
+// Two applications of one call must not share run and IdempotencyKey.
 //
 // An error means that no application was accepted, except with code
-// OutcomeUnknown: then all were, or none. Its other codes are Unavailable,
-// LineBlocked (of one of the lines) and Internal (one of them cannot be stored).
+// OutcomeUnknown: then all were, or none, and AcceptAgain finds out. Its other
+// codes are Unavailable, LineBlocked (of one of the lines) and Internal (one of
+// them cannot be stored).
 func (s *Store) Accept(ctx context.Context, applications []enroll.Application) ([]enroll.Verdict, error) {
+	return s.accept(ctx, applications, false)
+}
+
+// AcceptAgain is Accept for applications that may be in their lines already,
+// since the outcome of an earlier call is unknown: each is accepted once. Looking
+// for them is a twentieth of what accepting costs.
+func (s *Store) AcceptAgain(ctx context.Context, applications []enroll.Application) ([]enroll.Verdict, error) {
+	return s.accept(ctx, applications, true)
+}
+
+func (s *Store) accept(ctx context.Context, applications []enroll.Application, again bool) ([]enroll.Verdict, error) {
 	const doing = "accepting requests"
 	c := columnsOf(applications)
 
@@ -106,7 +113,7 @@ func (s *Store) Accept(ctx context.Context, applications []enroll.Application) (
 	batch := &pgx.Batch{} // one implicit transaction: it ends with the batch
 	batch.Queue(lockLines, c.runs)
 	batch.Queue(acceptRequests, c.ids, c.runs, c.names, c.emails, c.keys, c.idempotencyKeys, c.languages, c.notify,
-		c.kinds, c.limits, c.targets, c.organisers, c.changes).Query(func(rows pgx.Rows) error {
+		c.kinds, c.limits, c.targets, c.organisers, c.changes, again).Query(func(rows pgx.Rows) error {
 		for rows.Next() {
 			var j judged
 			if err := j.scan(rows); err != nil {

@@ -70,13 +70,13 @@ func TestAccept(t *testing.T) {
 		}
 	})
 
-	t.Run("accepts the same applications once however often it is asked", func(t *testing.T) {
+	t.Run("accepts the same applications once however often it is tried again", func(t *testing.T) {
 		t.Parallel()
 		s := pgtest.Store(t)
 		enrolltest.OpenRun(t, s, "a", nil)
 		all := []enroll.Application{enrolltest.Person("a", 1), enrolltest.Person("a", 2)}
 		first := accept(t, s, all...)
-		second := accept(t, s, append(slices.Clone(all), enrolltest.Person("a", 3))...)
+		second := acceptAgain(t, s, append(slices.Clone(all), enrolltest.Person("a", 3))...)
 		if got, want := tickets(second), []int64{1, 2, 3}; !slices.Equal(got, want) {
 			t.Errorf("tickets %v, want %v", got, want)
 		}
@@ -172,7 +172,7 @@ func TestAcceptOverABrokenConnection(t *testing.T) {
 		if code := enroll.CodeOf(first); code != enroll.OutcomeUnknown {
 			t.Fatalf("the first try ended with code %q, want outcome_unknown: %v", code, first)
 		}
-		if got, want := tickets(accept(t, s, all...)), []int64{2, 3}; !slices.Equal(got, want) {
+		if got, want := tickets(acceptAgain(t, s, all...)), []int64{2, 3}; !slices.Equal(got, want) {
 			t.Errorf("tickets %v, want %v", got, want)
 		}
 		requireDense(t, url, 3)
@@ -194,6 +194,17 @@ func TestAcceptOverABrokenConnection(t *testing.T) {
 		proxy.Set(pgtest.CutRequest)
 		_, err := s.Accept(t.Context(), all)
 		tryAgain(t, url, s, err, all...)
+	})
+
+	t.Run("the first try comes after the second: it changes nothing", func(t *testing.T) {
+		t.Parallel()
+		url, _, s := setup(t)
+		all := []enroll.Application{enrolltest.Person("a", 2), enrolltest.Person("a", 3)}
+		acceptAgain(t, s, all...)
+		if _, err := s.Accept(t.Context(), append([]enroll.Application{enrolltest.Person("a", 4)}, all...)); enroll.CodeOf(err) != enroll.Unavailable {
+			t.Errorf("got code %q, want unavailable: %v", enroll.CodeOf(err), err)
+		}
+		requireDense(t, url, 3)
 	})
 
 	t.Run("the first try still waits for a lock when the second comes", func(t *testing.T) {
@@ -268,6 +279,15 @@ func TestLinesBehind(t *testing.T) {
 func accept(t testing.TB, s *postgres.Store, applications ...enroll.Application) []enroll.Verdict {
 	t.Helper()
 	v, err := s.Accept(t.Context(), applications)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+func acceptAgain(t testing.TB, s *postgres.Store, applications ...enroll.Application) []enroll.Verdict {
+	t.Helper()
+	v, err := s.AcceptAgain(t.Context(), applications)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,6 +6,6 @@ var HotStatements = map[string]string{
 	"lockLines": lockLines, "acceptRequests": acceptRequests,
 	"lockRuns": lockRuns, "nextRequests": nextRequests, "firstPlaces": firstPlaces,
 	"decide": decide, "change": change, "unseat": unseat, "unlist": unlist,
-	"findOrCreateUsers": findOrCreateUsers, "seat": seat, "list": list,
-	"tell": tell, "tellFull": tellFull, "tellAgain": tellAgain,
+	"place": place,
+	"tell":  tell, "tellFull": tellFull, "tellAgain": tellAgain,
 }

@@ -3,10 +3,12 @@ package postgres_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"sync"
 	"testing"
 
+	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
@@ -109,5 +111,33 @@ func TestComments(t *testing.T) {
 		AND relname <> 'goose_db_version' AND obj_description(oid) IS NULL`)
 	if len(silent) > 0 {
 		t.Errorf("tables without a comment: %v", silent)
+	}
+}
+
+// TestSettlingIsHot: a row that is decided stays on its page, so that no index has
+// to be told, also when all of its page is decided in one transaction.
+func TestSettlingIsHot(t *testing.T) {
+	t.Parallel()
+	url := pgtest.URL(t)
+	s := pgtest.Open(t, url)
+	run := enrolltest.OpenRun(t, s, "a", enrolltest.Seats(400))
+	var all []enroll.Application
+	for i := range 500 {
+		all = append(all, enrolltest.Application("a", fmt.Sprintf("person-%d@example.org", i), uuid.NewString()))
+	}
+	accept(t, s, all...)
+	pages := func() []string {
+		return pgtest.Query[string](t, url, `SELECT (ctid::text::point)[0]::text FROM requests ORDER BY ticket`)
+	}
+	before := pages()
+	settle(t, s, run)
+	moved := 0
+	for i, page := range pages() {
+		if page != before[i] {
+			moved++
+		}
+	}
+	if len(before) != 500 || moved > 0 {
+		t.Errorf("%d of %d requests moved to another page when they were decided", moved, len(before))
 	}
 }

@@ -1,9 +1,12 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
+	"slices"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype"
 
 	"github.com/lastseat/lastseat/internal/crashpoint"
 	"github.com/lastseat/lastseat/internal/enroll"
@@ -24,13 +27,14 @@ FOR NO KEY UPDATE SKIP LOCKED`
 // nextRequests reads what comes next in the lines, with what settling needs to
 // know of each: by which registration its address has a seat or a place, whether
 // a refusal is told by mail (by request, or after $3, when nobody watches the
-// status any more), and what it cancels. A statement of its own, after lockRuns,
+// status any more), and what it cancels. What is written of them later needs where
+// they are, and which user has the address (0 = none yet). A statement of its own, after lockRuns,
 // so that its snapshot has everything the previous settler wrote. All lookups
 // are bounded by a LIMIT or a unique key, which keeps them on their indexes: the
 // cost depends on the number of requests and never on the size of the run or of
 // a table.
 const nextRequests = `
-SELECT q.run_id, q.ticket, q.kind, coalesce(q.email_key, ''), coalesce(h.ticket, 0), q.waitlist_limit,
+SELECT q.run_id, q.at, coalesce(h.user_id, 0), q.ticket, q.kind, coalesce(q.email_key, ''), coalesce(h.ticket, 0), q.waitlist_limit,
        q.notify OR clock_timestamp() - q.accepted_at > $3::interval,
        coalesce(q.target, 0),
        CASE WHEN q.target IS NULL THEN '' ELSE coalesce((SELECT t.email_key FROM requests t WHERE t.run_id = q.run_id AND t.ticket = q.target), '') END,
@@ -38,12 +42,12 @@ SELECT q.run_id, q.ticket, q.kind, coalesce(q.email_key, ''), coalesce(h.ticket,
        q.late, q.by_organiser, q.change
 FROM runs r
 CROSS JOIN LATERAL (
-    SELECT * FROM requests q
+    SELECT q.ctid AS at, q.* FROM requests q
     WHERE q.run_id = r.id AND q.ticket > r.settled_ticket
     ORDER BY q.ticket LIMIT $2
 ) q
 LEFT JOIN LATERAL (
-    SELECT coalesce(
+    SELECT u.id AS user_id, coalesce(
         (SELECT a.ticket FROM attendances a WHERE a.run_id = q.run_id AND a.user_id = u.id),
         (SELECT w.ticket FROM waiting w WHERE w.run_id = q.run_id AND w.user_id = u.id)
     ) AS ticket
@@ -56,7 +60,7 @@ ORDER BY q.run_id, q.ticket`
 // whose next requests is anything but a registration, and the first who have
 // seats in a run that is called off next: those are who may be moved.
 const firstPlaces = `
-SELECT r.id, p.seated, p.ticket, q.email_key
+SELECT r.id, p.seated, p.user_id, p.ticket, q.email_key
 FROM runs r
 CROSS JOIN LATERAL (
     SELECT FROM requests o
@@ -64,9 +68,9 @@ CROSS JOIN LATERAL (
     LIMIT 1
 ) others
 CROSS JOIN LATERAL (
-    (SELECT false AS seated, w.ticket FROM waiting w WHERE w.run_id = r.id AND r.waiting_count > 0 ORDER BY w.ticket LIMIT $2)
+    (SELECT false AS seated, w.user_id, w.ticket FROM waiting w WHERE w.run_id = r.id AND r.waiting_count > 0 ORDER BY w.ticket LIMIT $2)
     UNION ALL
-    (SELECT true, a.ticket FROM attendances a WHERE a.run_id = r.id AND EXISTS (
+    (SELECT true, a.user_id, a.ticket FROM attendances a WHERE a.run_id = r.id AND EXISTS (
         SELECT FROM requests o WHERE o.run_id = r.id AND o.kind = 'call_off' AND o.ticket = r.settled_ticket + 1
     ) ORDER BY a.ticket LIMIT $2)
 ) p
@@ -106,12 +110,12 @@ func (s *Store) Settle(ctx context.Context, runs []enroll.RunID, terms enroll.Te
 	})
 	batch.Queue(nextRequests, runs, perRun, terms.LateAfter).Query(func(rows pgx.Rows) error {
 		for rows.Next() {
-			run, r, err := scanRequest(rows)
+			run, who, r, err := scanRequest(rows)
 			if err != nil {
 				return err
 			}
 			if l := byID[run]; l != nil {
-				l.requests = append(l.requests, r)
+				l.requests, l.people = append(l.requests, r), append(l.people, who)
 			}
 		}
 		return rows.Err()
@@ -120,8 +124,9 @@ func (s *Store) Settle(ctx context.Context, runs []enroll.RunID, terms enroll.Te
 		for rows.Next() {
 			var run enroll.RunID
 			var seated bool
+			var user int64
 			var p enroll.Place
-			if err := rows.Scan(&run, &seated, &p.Ticket, &p.Key); err != nil {
+			if err := rows.Scan(&run, &seated, &user, &p.Ticket, &p.Key); err != nil {
 				return err
 			}
 			switch l := byID[run]; {
@@ -129,7 +134,7 @@ func (s *Store) Settle(ctx context.Context, runs []enroll.RunID, terms enroll.Te
 			case seated:
 				l.seated = append(l.seated, p)
 			default:
-				l.listed = append(l.listed, p)
+				l.listed, l.listedUsers = append(l.listed, p), append(l.listedUsers, user)
 			}
 		}
 		return rows.Err()
@@ -191,7 +196,29 @@ type lockedRun struct {
 	standing       enroll.Standing
 	settled        int64
 	requests       []enroll.Request
+	people         []person // of requests
 	listed, seated []enroll.Place
+	listedUsers    []int64 // of listed
+}
+
+// person is who stands behind a request, as far as writing needs to know.
+type person struct {
+	at   pgtype.TID // the request's row
+	user int64      // 0 = none has the address yet
+	key  enroll.AddressKey
+}
+
+// who returns the person behind a ticket that is given a seat or a place: of one
+// of the requests, or of somebody who waited for it.
+func (r *lockedRun) who(ticket int64) person {
+	if i := ticket - r.settled - 1; i >= 0 {
+		return r.people[i]
+	}
+	i, waited := slices.BinarySearchFunc(r.listed, ticket, func(p enroll.Place, t int64) int { return cmp.Compare(p.Ticket, t) })
+	if !waited {
+		return person{} // which the statement that gives seats refuses
+	}
+	return person{user: r.listedUsers[i]}
 }
 
 func scanLockedRun(row pgx.CollectableRow) (*lockedRun, error) {
@@ -201,14 +228,15 @@ func scanLockedRun(row pgx.CollectableRow) (*lockedRun, error) {
 	return r, err
 }
 
-func scanRequest(rows pgx.Rows) (run enroll.RunID, r enroll.Request, err error) {
+func scanRequest(rows pgx.Rows) (run enroll.RunID, who person, r enroll.Request, err error) {
 	var change []byte
-	if err := rows.Scan(&run, &r.Ticket, &r.Kind, &r.Key, &r.Holder, &r.WaitlistLimit, &r.Notify,
+	if err := rows.Scan(&run, &who.at, &who.user, &r.Ticket, &r.Kind, &r.Key, &r.Holder, &r.WaitlistLimit, &r.Notify,
 		&r.Target.Ticket, &r.Target.Key, &r.TargetStatus, &r.Late, &r.ByOrganiser, &change); err != nil {
-		return 0, r, err
+		return 0, who, r, err
 	}
 	if change != nil {
 		r.Change, err = parseChange(change)
 	}
-	return run, r, err
+	who.key = r.Key
+	return run, who, r, err
 }

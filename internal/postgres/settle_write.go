@@ -1,47 +1,54 @@
 package postgres
 
 import (
-	"slices"
-
+	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype"
 
 	"github.com/lastseat/lastseat/internal/enroll"
 )
 
-// findOrCreateUsers is one statement sorted by key: anything else deadlocks
-// between two settlers that seat the same people.
-const findOrCreateUsers = `
-INSERT INTO users (email_key, email, name)
-SELECT DISTINCT ON (q.email_key) q.email_key, q.email, q.name
-FROM unnest($1::integer[], $2::bigint[]) AS won (run_id, ticket)
-CROSS JOIN LATERAL (SELECT * FROM requests q WHERE q.run_id = won.run_id AND q.ticket = won.ticket LIMIT 1) q
-ORDER BY q.email_key, q.run_id, q.ticket
-ON CONFLICT (email_key) DO NOTHING`
-
-// What is changed below is looked up row by row and then found by its ctid, which
-// cannot move: the runs' locks are held, and nobody else writes these rows. Joined
-// to its table by its key, it would get whatever plan suited the table's size when
-// the plan was made (db.go).
+// What is changed below is found by its ctid, which cannot move: the runs' locks
+// are held, and nobody else writes these rows. It was read before, or is looked up
+// row by row. Joined to its table by its key, a row would be found by whatever plan
+// suited the table's size when the plan was made (db.go).
 //
 // The statements below count the rows they write and divide by zero when there
 // are not as many as belong. That can only happen if a lock did not do what this
 // file believes it does, and then the commit, which travels in the same batch,
 // must not happen.
 
-// seat and list are statements of their own so that their snapshots have the
-// users that another transaction created while findOrCreateUsers waited for it.
+// place gives seats and places on waiting lists ($6) to those with the tickets $1,
+// $2. Who is no user yet ($3 = 0) becomes one, as the request at $4 has it; the
+// address $5 is what joins the two. Users are made in one statement sorted by key:
+// anything else deadlocks between two settlers that seat the same people. One whom
+// another transaction has made a moment ago is not in this statement's snapshot,
+// so it is updated, which returns it.
+const place = `
+WITH given AS MATERIALIZED (
+    SELECT * FROM unnest($1::integer[], $2::bigint[], $3::bigint[], $4::tid[], $5::text[], $6::boolean[]) AS g (run_id, ticket, user_id, at, email_key, listed)
+), newcomers AS (
+    INSERT INTO users (email_key, email, name)
+    SELECT DISTINCT ON (q.email_key) q.email_key, q.email, q.name
+    FROM given g JOIN requests q ON q.ctid = g.at
+    WHERE g.user_id = 0
+    ORDER BY q.email_key, g.run_id, g.ticket
+    ON CONFLICT (email_key) DO UPDATE SET email_key = excluded.email_key
+    RETURNING id, email_key
+), placed AS MATERIALIZED (
+    SELECT g.run_id, g.ticket, g.listed, CASE g.user_id WHEN 0 THEN n.id ELSE g.user_id END AS user_id
+    FROM given g LEFT JOIN newcomers n ON n.email_key = g.email_key
+), seated AS (
+    INSERT INTO attendances (run_id, user_id, ticket) SELECT run_id, user_id, ticket FROM placed WHERE NOT listed RETURNING 1
+), listed AS (
+    INSERT INTO waiting (run_id, user_id, ticket) SELECT run_id, user_id, ticket FROM placed WHERE listed RETURNING 1
+)
+SELECT 1 / ((SELECT count(*) FROM seated) + (SELECT count(*) FROM listed) = cardinality($1))::integer`
+
 const (
-	seat   = `WITH written AS (INSERT INTO attendances (run_id, user_id, ticket) ` + userOf + `) ` + allWritten
-	list   = `WITH written AS (INSERT INTO waiting (run_id, user_id, ticket) ` + userOf + `) ` + allWritten
 	unseat = `WITH written AS (DELETE FROM attendances p USING ` + lost + `attendances` + atPlaces + `) ` + allWritten
 	unlist = `WITH written AS (DELETE FROM waiting p USING ` + lost + `waiting` + atPlaces + `) ` + allWritten
-	userOf = `
-SELECT won.run_id, u.id, won.ticket
-FROM unnest($1::integer[], $2::bigint[]) AS won (run_id, ticket)
-CROSS JOIN LATERAL (SELECT email_key FROM requests q WHERE q.run_id = won.run_id AND q.ticket = won.ticket LIMIT 1) q
-CROSS JOIN LATERAL (SELECT id FROM users u WHERE u.email_key = q.email_key LIMIT 1) u
-RETURNING 1`
-	lost = `
+	lost   = `
 unnest($1::integer[], $2::bigint[]) AS lost (run_id, ticket)
 CROSS JOIN LATERAL (SELECT o.ctid AS at FROM `
 	atPlaces = ` o WHERE o.run_id = lost.run_id AND o.ticket = lost.ticket LIMIT 1) o
@@ -50,10 +57,10 @@ RETURNING 1`
 	allWritten = `SELECT 1 / (count(*) = cardinality($1))::integer FROM written`
 )
 
-// decide writes the outcomes of the requests $1, $2 and moves the lines of the
-// runs $6 on, from the ticket $7. One statement for all runs of the transaction:
-// one for each costs as much as settling three requests. A clock that was set back
-// must not undo the order of the two instants.
+// decide writes the outcomes of the requests $1, $2, which are at $3, and moves the
+// lines of the runs $7 on, from the ticket $8. One statement for all runs of the
+// transaction: one for each costs as much as settling three requests. A clock that
+// was set back must not undo the order of the two instants.
 const decide = `
 WITH clock AS MATERIALIZED (
     SELECT clock_timestamp() AS now
@@ -61,21 +68,20 @@ WITH clock AS MATERIALIZED (
     UPDATE requests q
     SET status = d.status, reason = nullif(d.reason, ''), decided_at = greatest(clock.now, q.accepted_at),
         changed_at = CASE WHEN d.changed THEN greatest(clock.now, q.accepted_at) END
-    FROM clock, unnest($1::integer[], $2::bigint[], $3::text[], $4::text[], $5::boolean[]) AS d (run_id, ticket, status, reason, changed)
-    CROSS JOIN LATERAL (SELECT o.ctid AS at FROM requests o WHERE o.run_id = d.run_id AND o.ticket = d.ticket LIMIT 1) o
-    WHERE q.ctid = o.at AND q.status = 'queued'
-    RETURNING 1
+    FROM clock, unnest($1::integer[], $2::bigint[], $3::tid[], $4::text[], $5::text[], $6::boolean[]) AS d (run_id, ticket, at, status, reason, changed)
+    WHERE q.ctid = d.at AND q.status = 'queued'
+    RETURNING q.run_id = d.run_id AND q.ticket = d.ticket AS it
 ), advanced AS (
     UPDATE runs r
     SET settled_ticket = a.settled_ticket, attendances_count = a.taken, waiting_count = a.waiting,
         capacity = a.capacity, waitlist_capacity = a.waitlist_capacity, waitlist_ended = a.waitlist_ended, called_off = a.called_off
-    FROM unnest($6::integer[], $7::bigint[], $8::bigint[], $9::integer[], $10::integer[], $11::integer[], $12::integer[], $13::boolean[], $14::boolean[])
+    FROM unnest($7::integer[], $8::bigint[], $9::bigint[], $10::integer[], $11::integer[], $12::integer[], $13::integer[], $14::boolean[], $15::boolean[])
         AS a (run_id, before, settled_ticket, taken, waiting, capacity, waitlist_capacity, waitlist_ended, called_off)
     CROSS JOIN LATERAL (SELECT o.ctid AS at FROM runs o WHERE o.id = a.run_id LIMIT 1) o
     WHERE r.ctid = o.at AND r.settled_ticket = a.before
     RETURNING 1
 )
-SELECT 1 / ((SELECT count(*) FROM decided) = coalesce(cardinality($1), 0) AND (SELECT count(*) FROM advanced) = cardinality($6))::integer`
+SELECT 1 / ((SELECT count(*) FROM decided WHERE it) = coalesce(cardinality($1), 0) AND (SELECT count(*) FROM advanced) = cardinality($7))::integer`
 
 // change writes what became of registrations that were decided before.
 const change = `
@@ -94,27 +100,28 @@ type writing struct {
 	batch                     *pgx.Batch
 	decided                   outcomes
 	advanced                  standings
-	seated, listed            places // who has got a seat, or a place on a waiting list, …
-	unseated, unlisted        places // … and who has it no more
+	placed                    placings // who has got a seat, or a place on a waiting list, …
+	unseated, unlisted        places   // … and who has it no more
 	changed                   places
 	before, statuses, reasons []string // of changed
 	told                      places
-	mails                     []string // of told
-	full                      places   // who is told that there is no seat, unless the address was
-	again                     places   // who is told that somebody asked again with the address
+	mails                     []string   // of told: their kinds …
+	mailIDs                   [][16]byte // … and ids
+	full                      places     // who is told that there is no seat, unless the address was
+	again                     places     // who is told that somebody asked again with the address
 }
 
 // add adds a run's settlement.
 func (w *writing) add(run *lockedRun, s enroll.Settlement) {
-	for _, o := range s.Outcomes {
-		w.decided.add(run.id, o)
-		w.move(run.id, o)
+	for i, o := range s.Outcomes {
+		w.decided.add(run.id, run.people[i].at, o)
+		w.move(run, o)
 	}
 	w.advanced.add(run, s)
 	for _, o := range s.Changed {
 		w.changed.add(run.id, o.Ticket)
 		w.before, w.statuses, w.reasons = append(w.before, string(o.Before)), append(w.statuses, string(o.Status)), append(w.reasons, string(o.Reason))
-		w.move(run.id, o)
+		w.move(run, o)
 	}
 	for _, n := range s.Notices {
 		switch n.Mail {
@@ -124,52 +131,49 @@ func (w *writing) add(run *lockedRun, s enroll.Settlement) {
 			w.full.add(run.id, n.Ticket)
 		default:
 			w.told.add(run.id, n.Ticket)
-			w.mails = append(w.mails, string(n.Mail))
+			w.mails, w.mailIDs = append(w.mails, string(n.Mail)), append(w.mailIDs, uuid.Must(uuid.NewV7()))
 		}
 	}
 }
 
 // move notes the seat or the place that a registration has got or lost.
-func (w *writing) move(run enroll.RunID, o enroll.Outcome) {
+func (w *writing) move(run *lockedRun, o enroll.Outcome) {
 	if o.Before == o.Status {
 		return
 	}
 	switch o.Before {
 	case enroll.Confirmed:
-		w.unseated.add(run, o.Ticket)
+		w.unseated.add(run.id, o.Ticket)
 	case enroll.Waitlisted:
-		w.unlisted.add(run, o.Ticket)
+		w.unlisted.add(run.id, o.Ticket)
 	default: // it had nothing
 	}
 	switch o.Status {
-	case enroll.Confirmed:
-		w.seated.add(run, o.Ticket)
-	case enroll.Waitlisted:
-		w.listed.add(run, o.Ticket)
+	case enroll.Confirmed, enroll.Waitlisted:
+		w.placed.add(run, o)
 	default: // it has nothing
 	}
 }
 
 // finish queues what concerns all runs, in an order in which nobody has two
-// seats: given up, then given.
+// seats: given up, then given. What changes requests comes last, since it moves
+// what the other statements find.
 func (w *writing) finish() {
 	queue := func(sql string, p places, more ...any) {
 		if len(p.runs) > 0 {
 			w.batch.Queue(sql, append([]any{p.runs, p.tickets}, more...)...)
 		}
 	}
+	queue(unseat, w.unseated)
+	queue(unlist, w.unlisted)
+	queue(place, w.placed.places, w.placed.users, w.placed.at, w.placed.keys, w.placed.listed)
 	if a := w.advanced; len(a.runs) > 0 {
 		d := w.decided
-		w.batch.Queue(decide, d.runs, d.tickets, d.statuses, d.reasons, d.changed,
+		w.batch.Queue(decide, d.runs, d.tickets, d.at, d.statuses, d.reasons, d.changed,
 			a.runs, a.before, a.settled, a.taken, a.waiting, a.capacity, a.waitlistCapacity, a.waitlistEnded, a.calledOff)
 	}
 	queue(change, w.changed, w.before, w.statuses, w.reasons)
-	queue(unseat, w.unseated)
-	queue(unlist, w.unlisted)
-	queue(findOrCreateUsers, w.seated.and(w.listed))
-	queue(seat, w.seated)
-	queue(list, w.listed)
-	queue(tell, w.told, w.mails)
+	queue(tell, w.told, w.mails, w.mailIDs)
 	queue(tellFull, w.full, againAfter, enroll.MailFull)
 	queue(tellAgain, w.again, againAfter, enroll.MailAlreadyRegistered)
 	w.batch.Queue("commit")
@@ -185,20 +189,37 @@ func (p *places) add(run enroll.RunID, ticket int64) {
 	p.runs, p.tickets = append(p.runs, int32(run)), append(p.tickets, ticket)
 }
 
-func (p places) and(q places) places {
-	return places{slices.Concat(p.runs, q.runs), slices.Concat(p.tickets, q.tickets)}
+// placings are who is given a seat or a place on a waiting list, as columns.
+type placings struct {
+	places
+	users  []int64  // 0 = none yet, …
+	at     tids     // … as the request says that is here, …
+	keys   []string // … and has this address
+	listed []bool
 }
+
+func (p *placings) add(run *lockedRun, o enroll.Outcome) {
+	who := run.who(o.Ticket)
+	p.places.add(run.id, o.Ticket)
+	p.users, p.at = append(p.users, who.user), append(p.at, who.at)
+	p.keys, p.listed = append(p.keys, string(who.key)), append(p.listed, o.Status == enroll.Waitlisted)
+}
+
+// tids are where rows are. The driver would encode a plain slice by reflection.
+type tids = pgtype.FlatArray[pgtype.TID]
 
 // outcomes are what was decided, as columns.
 type outcomes struct {
 	places
+	at       tids
 	statuses []string
 	reasons  []string
 	changed  []bool
 }
 
-func (c *outcomes) add(run enroll.RunID, o enroll.Outcome) {
+func (c *outcomes) add(run enroll.RunID, at pgtype.TID, o enroll.Outcome) {
 	c.places.add(run, o.Ticket)
+	c.at = append(c.at, at)
 	c.statuses, c.reasons, c.changed = append(c.statuses, string(o.Status)), append(c.reasons, string(o.Reason)), append(c.changed, o.Changed)
 }
 
