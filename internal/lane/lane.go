@@ -27,8 +27,8 @@ var errEnded = errors.New("the lane has ended")
 type lane struct {
 	run    enroll.RunID
 	slug   string
+	by     string // why it was started: byWake, bySweep, byLeftover
 	born   time.Time
-	first  bool // settle before serving: the line has been waiting
 	idle   time.Duration
 	poll   time.Duration
 	redis  redis.UniversalClient
@@ -59,7 +59,7 @@ type lane struct {
 // background, after which gone is closed.
 func (l *lane) live(ctx context.Context) {
 	l.lastActive, l.lastServed = time.Now(), time.Now()
-	if l.first {
+	if l.by == bySweep { // the line has been waiting: settle before serving
 		l.turn.Lock()
 		_ = l.settleUpTo(ctx, 0, bySweep) // an error says that the lane ends, which serve sees
 		l.turn.Unlock()
@@ -69,9 +69,10 @@ func (l *lane) live(ctx context.Context) {
 		Concurrency:       1,
 		TaskCheckInterval: l.poll,
 		ShutdownTimeout:   handBack,
-		// What a killed worker left comes back while this lane lives.
+		// What a killed worker left comes back while this lane lives: once is
+		// enough, and two thirds leave time to serve it.
 		RetryDelayFunc:           func(int, error, *asynq.Task) time.Duration { return 0 },
-		DelayedTaskCheckInterval: l.idle / 2,
+		DelayedTaskCheckInterval: l.idle * 2 / 3,
 		Logger:                   taskqueue.Log{Log: l.log.With("from", "asynq", "run", l.slug)},
 		LogLevel:                 asynq.WarnLevel,
 	})

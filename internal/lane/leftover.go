@@ -92,6 +92,6 @@ func (s *Supervisor) serveLeftover(ctx context.Context, slug string) error {
 	} else if err != nil {
 		return err
 	}
-	s.wake(pubsub.Wake{RunID: run.ID, Run: slug})
+	s.ring(ctx, ring{pubsub.Wake{RunID: run.ID, Run: slug}, byLeftover})
 	return nil
 }

@@ -24,8 +24,9 @@ const (
 // Locks owns lanes: one session that holds a lock per run. An error means that
 // the session, and with it every lock, is lost or must be given up.
 type Locks interface {
-	TryLock(ctx context.Context, run enroll.RunID) (bool, error)
-	Unlock(ctx context.Context, run enroll.RunID) error
+	// TryLock returns the runs whose locks it got.
+	TryLock(ctx context.Context, runs ...enroll.RunID) ([]enroll.RunID, error)
+	Unlock(ctx context.Context, runs ...enroll.RunID) error
 	Ping(ctx context.Context) error
 	Close()
 }
@@ -115,29 +116,45 @@ func (s *Supervisor) lost(err error) {
 	s.metrics.lanes.Set(0)
 }
 
-// claim takes the run's lock and tells whether it did. The caller holds mu.
-func (s *Supervisor) claim(run enroll.RunID) bool {
-	if s.stopping || s.locks == nil || time.Since(s.elsewhere[run]) < elsewhereFor {
-		return false
+// claim takes the locks of those runs that are not known to be owned elsewhere, and
+// tells which it got. The caller holds mu.
+func (s *Supervisor) claim(runs ...enroll.RunID) map[enroll.RunID]bool {
+	if s.stopping || s.locks == nil {
+		return nil
+	}
+	var free []enroll.RunID
+	for _, run := range runs {
+		if time.Since(s.elsewhere[run]) >= elsewhereFor {
+			free = append(free, run)
+		}
+	}
+	if len(free) == 0 {
+		return nil
 	}
 	ctx, cancel := context.WithTimeout(s.held, pingTimeout)
 	defer cancel()
-	mine, err := s.locks.TryLock(ctx, run)
+	got, err := s.locks.TryLock(ctx, free...)
 	if err != nil {
 		s.lost(err)
-		return false
+		return nil
 	}
-	if !mine {
-		s.elsewhere[run] = time.Now()
+	mine := make(map[enroll.RunID]bool, len(got))
+	for _, run := range got {
+		mine[run] = true
+	}
+	for _, run := range free {
+		if !mine[run] {
+			s.elsewhere[run] = time.Now()
+		}
 	}
 	return mine
 }
 
-// giveUp gives the run's lock back. The caller holds mu and the lock.
-func (s *Supervisor) giveUp(run enroll.RunID) {
+// giveUp gives the runs' locks back. The caller holds mu and the locks.
+func (s *Supervisor) giveUp(runs ...enroll.RunID) {
 	ctx, cancel := context.WithTimeout(s.held, pingTimeout)
 	defer cancel()
-	if err := s.locks.Unlock(ctx, run); err != nil {
+	if err := s.locks.Unlock(ctx, runs...); err != nil {
 		s.lost(err)
 	}
 }

@@ -36,14 +36,14 @@ func (b *brittleLocks) passing(word string) {
 	}
 }
 
-func (b *brittleLocks) TryLock(ctx context.Context, run enroll.RunID) (bool, error) {
+func (b *brittleLocks) TryLock(ctx context.Context, runs ...enroll.RunID) ([]enroll.RunID, error) {
 	b.passing("TryLock")
-	return b.Locks.TryLock(ctx, run)
+	return b.Locks.TryLock(ctx, runs...)
 }
 
-func (b *brittleLocks) Unlock(ctx context.Context, run enroll.RunID) error {
+func (b *brittleLocks) Unlock(ctx context.Context, runs ...enroll.RunID) error {
 	b.passing("Unlock")
-	return b.Locks.Unlock(ctx, run)
+	return b.Locks.Unlock(ctx, runs...)
 }
 
 func (b *brittleLocks) Ping(ctx context.Context) error {

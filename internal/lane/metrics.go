@@ -9,6 +9,9 @@ import (
 const (
 	byTask  = "task"  // a task on the run's queue
 	bySweep = "sweep" // somebody who looked and found the line waiting
+
+	byWake     = "wake"     // somebody rang
+	byLeftover = "leftover" // somebody looked and found a task on the queue
 )
 
 // Metrics are what a worker tells about its lanes.
@@ -47,7 +50,7 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 		}),
 		started: f.NewCounterVec(prometheus.CounterOpts{
 			Name: "lastseat_lanes_started_total",
-			Help: "Lanes started, by cause: wake (a message came) or sweep (a line was found waiting).",
+			Help: "Lanes started, by cause: wake (a message came), sweep (a line was found waiting) or leftover (a task was).",
 		}, []string{"by"}),
 		refused: f.NewCounter(prometheus.CounterOpts{
 			Name: "lastseat_lanes_refused_total",

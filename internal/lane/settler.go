@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -86,15 +87,30 @@ func (s *Settler) Settle(ctx context.Context, run enroll.RunID, by string) (enro
 	}
 }
 
-// Run settles until ctx ends.
+// patience is how long a transaction may take before another begins beside it.
+const patience = 20 * time.Millisecond
+
+// Run settles until ctx ends. One transaction at a time gathers the most lanes, and
+// costs a fifth less than two at once. Only when it takes long does the next begin
+// beside it: a connection that hangs must not hold up everybody.
 func (s *Settler) Run(ctx context.Context) error {
+	var door sync.Mutex // held by who gathers, and by who has just begun
 	var g errgroup.Group
 	for range s.committers {
 		g.Go(func() error {
-			for turns := range gather.Each(ctx, s.turns, s.terms.Budget) {
+			for {
+				door.Lock()
+				turns := gather.Take(ctx, s.turns, s.terms.Budget)
+				if turns == nil {
+					door.Unlock()
+					return nil
+				}
+				open := sync.OnceFunc(door.Unlock)
+				late := time.AfterFunc(patience, open)
 				s.settle(turns)
+				late.Stop()
+				open()
 			}
-			return nil
 		})
 	}
 	return g.Wait()

@@ -96,8 +96,6 @@ func (s *Supervisor) lookAt(ctx context.Context, runs []enroll.RunID) ([]enroll.
 		return nil, false
 	}
 	s.blind.Worked()
-	for _, b := range behind {
-		s.found(b)
-	}
+	s.found(behind)
 	return behind, true
 }

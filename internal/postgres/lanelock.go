@@ -62,27 +62,27 @@ func (l *LaneLocks) check(ctx context.Context) error {
 	return nil
 }
 
-// TryLock takes the run's lock if nobody else holds it, and tells whether it
-// did. Taking a lock that is held already counts: it is held until it was
+// TryLock takes the locks of those runs that nobody else holds, and returns these
+// runs. Taking a lock that is held already counts: it is held until it was
 // unlocked as often.
-func (l *LaneLocks) TryLock(ctx context.Context, run enroll.RunID) (bool, error) {
-	var got bool
-	err := l.conn.QueryRow(ctx, `SELECT pg_try_advisory_lock($1, $2)`, int32(laneLocks), run).Scan(&got)
+func (l *LaneLocks) TryLock(ctx context.Context, runs ...enroll.RunID) ([]enroll.RunID, error) {
+	rows, _ := l.conn.Query(ctx, `SELECT run FROM unnest($1::integer[]) run WHERE pg_try_advisory_lock($2, run)`, runs, int32(laneLocks))
+	got, err := pgx.CollectRows(rows, pgx.RowTo[enroll.RunID])
 	if err != nil {
-		return false, translate("taking a lane lock", err)
+		return nil, translate("taking lane locks", err)
 	}
 	return got, nil
 }
 
-// Unlock gives the run's lock back.
-func (l *LaneLocks) Unlock(ctx context.Context, run enroll.RunID) error {
-	var held bool
-	err := l.conn.QueryRow(ctx, `SELECT pg_advisory_unlock($1, $2)`, int32(laneLocks), run).Scan(&held)
+// Unlock gives the runs' locks back.
+func (l *LaneLocks) Unlock(ctx context.Context, runs ...enroll.RunID) error {
+	rows, _ := l.conn.Query(ctx, `SELECT run FROM unnest($1::integer[]) run WHERE NOT pg_advisory_unlock($2, run)`, runs, int32(laneLocks))
+	missing, err := pgx.CollectRows(rows, pgx.RowTo[enroll.RunID])
 	if err != nil {
-		return translate("giving a lane lock back", err)
+		return translate("giving lane locks back", err)
 	}
-	if !held {
-		return enroll.Errorf(enroll.Internal, "giving a lane lock back: run %d was not locked", run)
+	if len(missing) > 0 {
+		return enroll.Errorf(enroll.Internal, "giving lane locks back: runs %v were not locked", missing)
 	}
 	return nil
 }

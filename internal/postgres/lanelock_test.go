@@ -1,6 +1,7 @@
 package postgres_test
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -26,7 +27,7 @@ func try(t testing.TB, l *postgres.LaneLocks, run enroll.RunID) bool {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return got
+	return slices.Contains(got, run)
 }
 
 func TestLaneLocks(t *testing.T) {
@@ -46,6 +47,23 @@ func TestLaneLocks(t *testing.T) {
 			t.Error("a lock that was given back is not free")
 		}
 		if err := first.Unlock(t.Context(), 1); enroll.CodeOf(err) != enroll.Internal {
+			t.Errorf("giving back what is not held: %v", err)
+		}
+	})
+
+	t.Run("are taken and given back together, those that are free", func(t *testing.T) {
+		t.Parallel()
+		url := pgtest.URL(t)
+		first, second := connectLocks(t, url, time.Minute), connectLocks(t, url, time.Minute)
+		try(t, first, 2)
+		got, err := second.TryLock(t.Context(), 1, 2, 3)
+		if slices.Sort(got); err != nil || !slices.Equal(got, []enroll.RunID{1, 3}) {
+			t.Fatalf("got %v, %v", got, err)
+		}
+		if err := second.Unlock(t.Context(), 1, 3); err != nil || !try(t, first, 1) || !try(t, first, 3) {
+			t.Errorf("they were not given back: %v", err)
+		}
+		if err := second.Unlock(t.Context(), 1); enroll.CodeOf(err) != enroll.Internal {
 			t.Errorf("giving back what is not held: %v", err)
 		}
 	})

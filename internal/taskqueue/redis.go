@@ -48,11 +48,24 @@ func (r Redis) Open() redis.UniversalClient {
 	return redis.NewClient(&o)
 }
 
+const (
+	// commandsAtOnce is how many commands of all servers of a process are on their
+	// way to Redis at once. Who finds no connection waits, for as long as for an
+	// answer: with one for each of a thousand servers that start together, half of
+	// the work of starting was connecting.
+	commandsAtOnce = 64
+
+	// serverBuffer is in bytes. The library's 32 KiB are for large answers, and
+	// each server has a connection to itself for its subscription.
+	serverBuffer = 4 << 10
+)
+
 // OpenForServers returns a client for so many Asynq servers to share, on which
 // a failure slows down who loops on it.
 func (r Redis) OpenForServers(servers int) redis.UniversalClient {
 	o := r.options
-	o.PoolSize = servers + 10
+	o.PoolSize = min(servers+10, commandsAtOnce)
+	o.ReadBufferSize, o.WriteBufferSize = serverBuffer, serverBuffer
 	c := redis.NewClient(&o)
 	c.AddHook(pauseOnError{})
 	return c
