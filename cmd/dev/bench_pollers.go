@@ -123,11 +123,6 @@ func (a *arena) cellAmong(ctx context.Context, s staged, r rushOf, polls [][]byt
 	if len(polls) == 0 {
 		return a.cell(ctx, s, r)
 	}
-	client, err := load.Dial(ctx, s.address(), len(polls))
-	if err != nil {
-		return nil, err
-	}
-	defer client.Close()
 	polling, stop := context.WithCancel(ctx)
 	defer stop()
 	var people sync.WaitGroup
@@ -139,19 +134,9 @@ func (a *arena) cellAmong(ctx context.Context, s staged, r rushOf, polls [][]byt
 			if !sleep(polling, pollWait*time.Second*time.Duration(i)/time.Duration(len(polls))) {
 				return
 			}
-			for polling.Err() == nil {
-				status, _, body, err := client.Conn(i).Do(request)
-				if polling.Err() != nil {
-					return
-				}
-				if err == nil && status != http.StatusNotModified {
-					err = fmt.Errorf("status %d, %s", status, body)
-				}
-				if err != nil {
-					once.Do(func() { broken = fmt.Errorf("polling: %w", err) })
-					stop()
-					return
-				}
+			if err := keepPolling(polling, s.address(), request); err != nil {
+				once.Do(func() { broken = fmt.Errorf("polling: %w", err) })
+				stop()
 			}
 		})
 	}
@@ -159,7 +144,6 @@ func (a *arena) cellAmong(ctx context.Context, s staged, r rushOf, polls [][]byt
 		sample, err = a.cell(polling, s, r)
 	}
 	stop()
-	client.Interrupt()
 	people.Wait()
 	switch {
 	case broken != nil:
@@ -168,4 +152,25 @@ func (a *arena) cellAmong(ctx context.Context, s staged, r rushOf, polls [][]byt
 		return nil, context.Cause(ctx)
 	}
 	return sample, err
+}
+
+// keepPolling asks again and again, until ctx ends.
+func keepPolling(ctx context.Context, address string, request []byte) error {
+	conn, err := load.Connect(ctx, address)
+	if err == nil {
+		defer context.AfterFunc(ctx, func() { _ = conn.Close() })()
+		defer conn.Close()
+	}
+	for err == nil {
+		var status int
+		var body []byte
+		status, _, body, err = conn.Do(request)
+		if err == nil && status != http.StatusNotModified {
+			err = fmt.Errorf("status %d, %s", status, body)
+		}
+	}
+	if ctx.Err() != nil {
+		return nil //nolint:nilerr // it ends because it was told to
+	}
+	return err
 }

@@ -97,7 +97,8 @@ func (w *Watch) Get(ctx context.Context, id uuid.UUID) (enroll.Registration, err
 }
 
 // Wait returns the registration as soon as enough says so of it, or as it is
-// after d, or as it was last known when the watch is ended. The errors are those
+// after d, where one that is decided is as it was at the last look, or as it was
+// last known when the watch is ended. The errors are those
 // of Get; the time for its reads is the caller's to bound.
 func (w *Watch) Wait(ctx context.Context, id uuid.UUID, d time.Duration, enough func(enroll.Registration) bool) (enroll.Registration, error) {
 	start := time.Now() // before the read: whatever is heard of after this counts
@@ -116,6 +117,9 @@ func (w *Watch) Wait(ctx context.Context, id uuid.UUID, d time.Duration, enough 
 				return r, nil
 			}
 		case <-up.C:
+			if r.Status != enroll.Queued {
+				return r, nil // as of the last look: who asks again has it read
+			}
 			return w.Get(ctx, id) // its place in the line has moved meanwhile
 		case <-w.ended:
 			return r, nil

@@ -138,6 +138,20 @@ func TestWait(t *testing.T) {
 		}
 	})
 
+	t.Run("ends without another read for who is decided", func(t *testing.T) {
+		t.Parallel()
+		l := newLine(t, 1)
+		l.settle()
+		never := func(enroll.Registration) bool { return false }
+		r, err := l.Wait(t.Context(), l.people[0].ID, 50*time.Millisecond, never)
+		if err != nil || r.Status != enroll.Confirmed {
+			t.Errorf("got %+v, %v", r, err)
+		}
+		if n := l.reader.reads.Load(); n != 1 {
+			t.Errorf("%d reads, want 1", n)
+		}
+	})
+
 	t.Run("ends for everybody, and for who comes later, when the watch ends", func(t *testing.T) {
 		t.Parallel()
 		l := newLine(t, 1)
