@@ -55,20 +55,32 @@ const (
 	// the work of starting was connecting.
 	commandsAtOnce = 64
 
-	// serverBuffer is in bytes. The library's 32 KiB are for large answers, and
-	// each server has a connection to itself for its subscription.
+	// serverBuffer is in bytes. The library's 32 KiB are for large answers.
 	serverBuffer = 4 << 10
 )
 
 // OpenForServers returns a client for so many Asynq servers to share, on which
-// a failure slows down who loops on it.
+// a failure slows down who loops on it. They take no orders to cancel a task.
 func (r Redis) OpenForServers(servers int) redis.UniversalClient {
 	o := r.options
 	o.PoolSize = min(servers+10, commandsAtOnce)
 	o.ReadBufferSize, o.WriteBufferSize = serverBuffer, serverBuffer
 	c := redis.NewClient(&o)
 	c.AddHook(pauseOnError{})
-	return c
+	return deaf{c}
+}
+
+// deaf subscribes to nothing. Each Asynq server subscribes, on a connection to
+// itself, to a channel on which others can have a task cancelled. Nobody may do that
+// to ours, and a thousand lanes were a thousand connections. Asynq takes it for a
+// Redis that is away, and every five seconds tries again, which costs nothing.
+type deaf struct{ redis.UniversalClient }
+
+// Subscribe returns a subscription that has ended.
+func (d deaf) Subscribe(ctx context.Context, _ ...string) *redis.PubSub {
+	p := d.UniversalClient.Subscribe(ctx) // to no channel, which needs no connection
+	_ = p.Close()                         // it has none
+	return p
 }
 
 type pauseOnError struct{}
