@@ -41,7 +41,7 @@ func serve(ctx context.Context, c config.Config, log *slog.Logger) error {
 	}
 	messages := redis.Open()
 	defer messages.Close()
-	queues := redis.OpenForServers(c.Worker.MaxLanes + c.Mail.Concurrency)
+	queues := redis.OpenForServers()
 	defer queues.Close()
 	send, quit, err := newSend(c)
 	if err != nil {

@@ -113,8 +113,7 @@ type Intake struct {
 type Worker struct {
 	// AdminListen is the host:port of the worker's health, metrics and queues, with API.AdminListen's warning.
 	AdminListen string `yaml:"admin_listen"`
-	// MaxLanes is the most lanes alive at once in this worker, 1..10000. The pool of Redis connections is sized for it
-	// and Mail.Concurrency together.
+	// MaxLanes is the most lanes alive at once in this worker, 1..10000.
 	MaxLanes int `yaml:"max_lanes" bounds:"1..10000"`
 	// LaneIdle is how long a lane without work stays alive, 10ms..1m. About a second is the optimum: starting a lane
 	// costs about as much as idling for one. The same for all processes: cmd/api reads it, too, since it wakes the workers

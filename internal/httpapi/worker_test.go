@@ -23,11 +23,10 @@ import (
 func startWorker(t testing.TB, s *service) {
 	t.Helper()
 	log := slog.New(slog.NewJSONHandler(s.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
-	const maxLanes = 50
 	store := pgtest.Open(t, s.place.database)
 	metrics := lane.NewMetrics(prometheus.NewRegistry())
 	messages := openRedis(t, s.place.redis)
-	queues := parseRedis(t, s.place.redis).OpenForServers(maxLanes)
+	queues := parseRedis(t, s.place.redis).OpenForServers()
 	t.Cleanup(func() { _ = queues.Close() })
 	announcer := pubsub.NewAnnouncer(messages)
 	settler := lane.NewSettler(store, 2, enrolltest.Terms(512), announcer.Announce, log, metrics)
@@ -35,7 +34,7 @@ func startWorker(t testing.TB, s *service) {
 		return postgres.ConnectLaneLocks(ctx, s.place.database, pgtest.Options, lane.IdleLocks)
 	}
 	supervisor := lane.NewSupervisor(connect, store, settler, queues, messages, lane.Options{
-		MaxLanes:         maxLanes,
+		MaxLanes:         50,
 		LaneIdle:         time.Second,
 		PollBudget:       1000,
 		SweepInterval:    time.Second,

@@ -130,7 +130,7 @@ func (p *place) worker(ledger lane.Ledger, change func(*lane.Options)) *worker {
 	metrics := lane.NewMetrics(w.reg)
 	messages, queues := p.connector().Open(), p.queues
 	if queues == nil {
-		queues = p.connector().OpenForServers(o.MaxLanes)
+		queues = p.connector().OpenForServers()
 	}
 	announcer := pubsub.NewAnnouncer(messages)
 	settler := lane.NewSettler(ledger, 2, enrolltest.Terms(512), announcer.Announce, quiet, metrics)

@@ -142,7 +142,7 @@ func TestAWordBetweenALaneAndItsQueueIsLost(t *testing.T) {
 			p := newPlace(t)
 			enrolltest.OpenRun(t, p.store, "a", enrolltest.Seats(2))
 			detour := new(redistest.Detour)
-			p.queues = p.connector().OpenForServers(100)
+			p.queues = p.connector().OpenForServers()
 			p.queues.AddHook(detour)
 			w := p.worker(p.store, func(o *lane.Options) { attentive(o); o.LaneIdle = time.Second })
 			empty := func() bool { return p.queue("a").Size == 0 }

@@ -163,7 +163,7 @@ func (p *place) worker(outbox mailqueue.Outbox, o mailqueue.Options) (stop func(
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	messages, queues := r.Open(), r.OpenForServers(o.Concurrency)
+	messages, queues := r.Open(), r.OpenForServers()
 	if p.hook != nil {
 		messages.AddHook(p.hook)
 		queues.AddHook(p.hook)

@@ -59,11 +59,11 @@ const (
 	serverBuffer = 4 << 10
 )
 
-// OpenForServers returns a client for so many Asynq servers to share, on which
-// a failure slows down who loops on it. They take no orders to cancel a task.
-func (r Redis) OpenForServers(servers int) redis.UniversalClient {
+// OpenForServers returns a client for any number of Asynq servers to share, on
+// which a failure slows down who loops on it. They take no orders to cancel a task.
+func (r Redis) OpenForServers() redis.UniversalClient {
 	o := r.options
-	o.PoolSize = min(servers+10, commandsAtOnce)
+	o.PoolSize = commandsAtOnce
 	o.ReadBufferSize, o.WriteBufferSize = serverBuffer, serverBuffer
 	c := redis.NewClient(&o)
 	c.AddHook(pauseOnError{})
