@@ -30,8 +30,9 @@ FOR NO KEY UPDATE`
 // It leaves out what is in the line already (by id, if $14: a gathering that is
 // tried again after a broken connection; by key: a client that asks again), judges
 // the window by one instant per line that never runs backwards, numbers the
-// rest in the order they came, and returns a row for each that was asked for a
-// run that exists.
+// rest in the order they came. It returns a row for each run with the places and
+// tickets of those that were accepted, and one for each that was not, unless there
+// is no such run.
 const acceptRequests = `
 WITH clock AS MATERIALIZED (
     SELECT clock_timestamp() AS now
@@ -56,10 +57,9 @@ WITH clock AS MATERIALIZED (
         (SELECT q.ticket FROM requests q WHERE q.run_id = r.id AND q.idempotency_key = a.idempotency_key)
         LIMIT 1
     ) seen ON true
-), numbered AS MATERIALIZED (
-    SELECT judged.*, CASE WHEN seen_ticket IS NULL AND refusal = '' THEN
-        last_ticket + count(*) FILTER (WHERE seen_ticket IS NULL AND refusal = '') OVER (PARTITION BY run_id ORDER BY place ROWS UNBOUNDED PRECEDING) END AS ticket
-    FROM judged
+), numbered AS MATERIALIZED ( -- without a ticket if it is refused, or there already
+    SELECT j.*, CASE WHEN fresh THEN last_ticket + count(*) FILTER (WHERE fresh) OVER (PARTITION BY run_id ORDER BY place ROWS UNBOUNDED PRECEDING) END AS ticket
+    FROM (SELECT *, seen_ticket IS NULL AND refusal = '' AS fresh FROM judged) j
 ), inserted AS (
     INSERT INTO requests (run_id, ticket, id, kind, name, email, email_key, idempotency_key, language, notify,
                           waitlist_limit, target, late, by_organiser, change, accepted_at)
@@ -68,18 +68,27 @@ WITH clock AS MATERIALIZED (
     FROM numbered
     WHERE ticket IS NOT NULL
 ), heads AS MATERIALIZED (
-    SELECT run_id, max(ticket) AS last_ticket, max(judged_at) AS judged_at FROM numbered WHERE ticket IS NOT NULL GROUP BY run_id
+    SELECT run_id, max(ticket) AS last_ticket, max(judged_at) AS judged_at, max(settled_ticket) AS settled_ticket,
+           array_agg(place) AS places, array_agg(ticket) AS tickets
+    FROM numbered
+    WHERE ticket IS NOT NULL
+    GROUP BY run_id
 ), moved AS (
     UPDATE lines l SET last_ticket = h.last_ticket, last_accepted_at = h.judged_at
     FROM heads h
     CROSS JOIN LATERAL (SELECT o.ctid AS at FROM lines o WHERE o.run_id = h.run_id LIMIT 1) o
     WHERE l.ctid = o.at -- which has one plan: see db.go
 )
-SELECT j.place, j.run_id, j.opens_at, j.closes_at, j.settled_ticket, j.judged_at, j.refusal, j.ticket,
-       q.id, q.ticket, q.kind, q.status, coalesce(q.reason, ''), q.accepted_at, q.decided_at, q.name, q.email,
+SELECT run_id, judged_at, settled_ticket, places, tickets,
+       '', judged_at, judged_at, NULL, NULL, NULL, NULL, '', NULL, NULL, NULL, NULL, '', false, NULL, 0
+FROM heads
+UNION ALL
+SELECT j.run_id, j.judged_at, j.settled_ticket, ARRAY[j.place], NULL,
+       j.refusal, j.opens_at, j.closes_at, q.id, q.ticket, q.kind, q.status, coalesce(q.reason, ''), q.accepted_at, q.decided_at, q.name, q.email,
        coalesce(q.language, ''), coalesce(q.notify, false), q.waitlist_limit, coalesce(q.target, 0)
 FROM numbered j
-LEFT JOIN LATERAL (SELECT * FROM requests q WHERE q.run_id = j.run_id AND q.ticket = j.seen_ticket LIMIT 1) q ON true`
+LEFT JOIN LATERAL (SELECT * FROM requests q WHERE q.run_id = j.run_id AND q.ticket = j.seen_ticket LIMIT 1) q ON true
+WHERE j.ticket IS NULL`
 
 // Accept gives every application that can be accepted the next ticket of its
 // run's line, in the order given, in one transaction and one round trip. It
@@ -119,7 +128,9 @@ func (s *Store) accept(ctx context.Context, applications []enroll.Application, a
 			if err := j.scan(rows); err != nil {
 				return err
 			}
-			verdicts[j.place-1] = j.verdict(applications[j.place-1])
+			for i, place := range j.places {
+				verdicts[place-1] = j.verdict(i, applications[place-1])
+			}
 		}
 		return rows.Err()
 	})
@@ -181,14 +192,17 @@ func unlessZero[T comparable](v T) *T {
 	return &v
 }
 
-// judged is a row of acceptRequests.
+// judged is a row of acceptRequests: of some that were accepted, or of one that was
+// not.
 type judged struct {
-	place             int
-	run               enroll.RunID
-	opens, closes, at time.Time
-	settled           int64
-	refusal           string
-	ticket            *int64 // if it was accepted now
+	run     enroll.RunID
+	at      time.Time
+	settled int64
+	places  []int64 // among the applications, 1 = the first
+	tickets []int64 // of those at the places, if they were accepted now
+
+	refusal       string
+	opens, closes time.Time // of the run, where that is what refuses it
 
 	// The request that is in the line already, or nothing.
 	id          *uuid.UUID
@@ -206,16 +220,17 @@ type judged struct {
 }
 
 func (j *judged) scan(rows pgx.Rows) error {
-	return rows.Scan(&j.place, &j.run, &j.opens, &j.closes, &j.settled, &j.at, &j.refusal, &j.ticket,
+	return rows.Scan(&j.run, &j.at, &j.settled, &j.places, &j.tickets, &j.refusal, &j.opens, &j.closes,
 		&j.id, &j.seen, &j.kind, &j.status, &j.reason, &j.accepted, &j.decided, &j.name, &j.email, &j.language, &j.notify,
 		&j.limit, &j.target)
 }
 
-func (j *judged) verdict(a enroll.Application) enroll.Verdict {
+// verdict returns that of the application at the row's place i.
+func (j *judged) verdict(i int, a enroll.Application) enroll.Verdict {
 	r := enroll.Registration{ID: a.ID, RunID: j.run, Run: a.Run, Status: enroll.Queued, SettledTicket: j.settled}
 	switch {
-	case j.ticket != nil:
-		r.Ticket, r.AcceptedAt = *j.ticket, j.at
+	case j.tickets != nil:
+		r.Ticket, r.AcceptedAt = j.tickets[i], j.at
 		return enroll.Verdict{Receipt: enroll.ReceiptFor(a, r)}
 	case j.seen != nil:
 		r.ID, r.Ticket, r.Status, r.Reason, r.AcceptedAt = *j.id, *j.seen, *j.status, j.reason, *j.accepted

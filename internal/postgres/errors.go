@@ -38,7 +38,8 @@ func translate(doing string, err error) error {
 // its way, not its content.
 func passing(sqlstate string) bool {
 	switch sqlstate {
-	case "25006", // read_only_sql_transaction: a standby, or a failover under way
+	case "0A000", // feature_not_supported: a migration has changed what a prepared statement returns, and it is prepared anew
+		"25006", // read_only_sql_transaction: a standby, or a failover under way
 		"25P03", // idle_in_transaction_session_timeout
 		"42P01", // undefined_table: the schema is still to be migrated
 		"55P03", // lock_not_available

@@ -1,11 +1,36 @@
 package postgres
 
+import (
+	"context"
+	"database/sql"
+
+	"github.com/jackc/pgx/v5/stdlib"
+	"github.com/pressly/goose/v3"
+)
+
+// MigrateTo brings the schema of an empty database to a version.
+func MigrateTo(ctx context.Context, url string, version int64) error {
+	db, err := sql.Open("pgx", url)
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	p, err := goose.NewProvider(goose.DialectPostgres, db, Migrations())
+	if err != nil {
+		return err
+	}
+	_, err = p.UpTo(ctx, version)
+	return err
+}
+
+var _ = stdlib.GetDefaultDriver // "pgx"
+
 // HotStatements are those whose cost must depend on what they are for, and never
 // on the size of a table.
 var HotStatements = map[string]string{
 	"lockLines": lockLines, "acceptRequests": acceptRequests,
 	"lockRuns": lockRuns, "nextRequests": nextRequests, "firstPlaces": firstPlaces,
 	"decide": decide, "change": change, "unseat": unseat, "unlist": unlist,
-	"place": place,
-	"tell":  tell, "tellFull": tellFull, "tellAgain": tellAgain,
+	"givePlaces": givePlaces,
+	"tell":       tell, "tellFull": tellFull, "tellAgain": tellAgain,
 }

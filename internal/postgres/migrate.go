@@ -4,11 +4,13 @@ import (
 	"context"
 	"database/sql"
 	"embed"
+	"errors"
 	"fmt"
 	"io/fs"
 	"sync"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/stdlib"
 	"github.com/pressly/goose/v3"
 	"github.com/pressly/goose/v3/lock"
@@ -41,8 +43,8 @@ var newestMigration = sync.OnceValue(func() int64 {
 
 // Migrate brings the schema of the database at url up to date and returns the
 // names of the migrations that it applied. Several may run at once: a session
-// lock lets one work and the others find nothing left to do. It needs a direct connection, not one through
-// a transaction pooler.
+// lock lets one work and the others find nothing left to do. It needs a direct
+// connection, not one through a transaction pooler.
 func Migrate(ctx context.Context, url string, o Options) ([]string, error) {
 	c, err := pgx.ParseConfig(url)
 	if err != nil {
@@ -65,6 +67,9 @@ func migrate(ctx context.Context, db *sql.DB) ([]string, error) {
 		return nil, fmt.Errorf("migrating: %w", err)
 	}
 	results, err := p.Up(ctx)
+	if pg, is := errors.AsType[*pgconn.PgError](err); is && (pg.Code == "57014" || pg.Code == "55P03") { // query_canceled, lock_not_available
+		return nil, fmt.Errorf("migrating: the tables are in use, and nobody is made to wait for long: run it again in a quiet moment: %w", err)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("migrating: %w", err)
 	}

@@ -16,6 +16,7 @@ import (
 
 var (
 	scanPattern      = regexp.MustCompile(`(Scan|Scan using \S+) on (requests|lines|runs|users|attendances|waiting|mails)\b`)
+	runPattern       = regexp.MustCompile(`Index Cond: \(run_id = [^()]+\)$`)
 	parameterPattern = regexp.MustCompile(`\$(\d+)`)
 )
 
@@ -97,7 +98,7 @@ func explain(t *testing.T, conn *pgx.Conn, name, sql string) string {
 }
 
 // scanned returns a table that a plan reads without a condition that finds the
-// rows, or "".
+// rows, or by the run alone so that it looks at each of the run's rows, or "".
 func scanned(plan string) string {
 	lines := strings.Split(plan, "\n")
 	for i, line := range lines {
@@ -105,10 +106,14 @@ func scanned(plan string) string {
 		if m == nil {
 			continue
 		}
-		found := false
+		found, byRun := false, false
 		for _, below := range lines[i+1:] {
 			if strings.Contains(below, "->") || strings.HasPrefix(strings.TrimSpace(below), "CTE ") {
 				break
+			}
+			byRun = byRun || runPattern.MatchString(below)
+			if byRun && strings.Contains(below, "Filter:") {
+				return m[2]
 			}
 			found = found || strings.Contains(below, "Index Cond:") || strings.Contains(below, "Recheck Cond:") || strings.Contains(below, "TID Cond:")
 		}
@@ -126,6 +131,8 @@ func TestScanned(t *testing.T) {
 		"Tid Scan on runs r\n  TID Cond: (ctid = o.ctid)":                                                     "",
 		"Merge Join\n  ->  Index Scan using requests_pkey on requests q\n  ->  Sort\n        Index Cond: (x)": "requests",
 		"Seq Scan on lines l": "lines",
+		"Index Scan using waiting_run_id_ticket_key on waiting w\n  Index Cond: (run_id = $6)\n  Filter: (user_id = u.id)": "waiting",
+		"Index Scan using waiting_run_id_ticket_key on waiting w\n  Index Cond: (run_id = r.id)":                           "",
 	} {
 		if got := scanned(plan); got != want {
 			t.Errorf("%q: %q, want %q", plan, got, want)

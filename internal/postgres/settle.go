@@ -27,12 +27,14 @@ FOR NO KEY UPDATE SKIP LOCKED`
 // nextRequests reads what comes next in the lines, with what settling needs to
 // know of each: by which registration its address has a seat or a place, whether
 // a refusal is told by mail (by request, or after $3, when nobody watches the
-// status any more), and what it cancels. What is written of them later needs where
-// they are, and which user has the address (0 = none yet). A statement of its own, after lockRuns,
-// so that its snapshot has everything the previous settler wrote. All lookups
-// are bounded by a LIMIT or a unique key, which keeps them on their indexes: the
-// cost depends on the number of requests and never on the size of the run or of
-// a table.
+// status any more), and what it cancels. Writing needs to know where each is, and
+// which user has the address (0 = none yet). A statement of its own, after
+// lockRuns, so that its snapshot has everything the previous settler wrote. All
+// lookups are bounded by a LIMIT or a unique key, which keeps them on their
+// indexes: the cost depends on the number of requests and never on the size of the
+// run or of a table. Seats and places are looked up as the first of the run from
+// that user on, since an index by ticket, which is of no use for that, would pass
+// for as good while a table is empty.
 const nextRequests = `
 SELECT q.run_id, q.at, coalesce(h.user_id, 0), q.ticket, q.kind, coalesce(q.email_key, ''), coalesce(h.ticket, 0), q.waitlist_limit,
        q.notify OR clock_timestamp() - q.accepted_at > $3::interval,
@@ -48,8 +50,12 @@ CROSS JOIN LATERAL (
 ) q
 LEFT JOIN LATERAL (
     SELECT u.id AS user_id, coalesce(
-        (SELECT a.ticket FROM attendances a WHERE a.run_id = q.run_id AND a.user_id = u.id),
-        (SELECT w.ticket FROM waiting w WHERE w.run_id = q.run_id AND w.user_id = u.id)
+        (SELECT ticket FROM (
+            SELECT a.user_id, a.ticket FROM attendances a WHERE a.run_id = q.run_id AND a.user_id >= u.id ORDER BY a.user_id LIMIT 1
+        ) a WHERE a.user_id = u.id),
+        (SELECT ticket FROM (
+            SELECT w.user_id, w.ticket FROM waiting w WHERE w.run_id = q.run_id AND w.user_id >= u.id ORDER BY w.user_id LIMIT 1
+        ) w WHERE w.user_id = u.id)
     ) AS ticket
     FROM users u WHERE u.email_key = q.email_key LIMIT 1
 ) h ON true
@@ -211,12 +217,12 @@ type person struct {
 // who returns the person behind a ticket that is given a seat or a place: of one
 // of the requests, or of somebody who waited for it.
 func (r *lockedRun) who(ticket int64) person {
-	if i := ticket - r.settled - 1; i >= 0 {
+	if i := ticket - r.settled - 1; i >= 0 && i < int64(len(r.people)) {
 		return r.people[i]
 	}
 	i, waited := slices.BinarySearchFunc(r.listed, ticket, func(p enroll.Place, t int64) int { return cmp.Compare(p.Ticket, t) })
 	if !waited {
-		return person{} // which the statement that gives seats refuses
+		return person{} // no user and no request to make one of: a seat without a user is refused
 	}
 	return person{user: r.listedUsers[i]}
 }

@@ -9,24 +9,24 @@ import (
 )
 
 // What is changed below is found by its ctid, which cannot move: the runs' locks
-// are held, and nobody else writes these rows. It was read before, or is looked up
-// row by row. Joined to its table by its key, a row would be found by whatever plan
-// suited the table's size when the plan was made (db.go).
+// are held, and nobody else writes these rows. The ctid was read before, or is
+// looked up row by row. Joined to its table by its key, a row would be found by
+// whatever plan suited the table's size when the plan was made (db.go).
 //
 // The statements below count the rows they write and divide by zero when there
 // are not as many as belong. That can only happen if a lock did not do what this
 // file believes it does, and then the commit, which travels in the same batch,
 // must not happen.
 
-// place gives seats and places on waiting lists ($6) to those with the tickets $1,
+// givePlaces gives seats, or places on waiting lists ($6), to those with the tickets $1,
 // $2. Who is no user yet ($3 = 0) becomes one, as the request at $4 has it; the
 // address $5 is what joins the two. Users are made in one statement sorted by key:
 // anything else deadlocks between two settlers that seat the same people. One whom
 // another transaction has made a moment ago is not in this statement's snapshot,
 // so it is updated, which returns it.
-const place = `
+const givePlaces = `
 WITH given AS MATERIALIZED (
-    SELECT * FROM unnest($1::integer[], $2::bigint[], $3::bigint[], $4::tid[], $5::text[], $6::boolean[]) AS g (run_id, ticket, user_id, at, email_key, listed)
+    SELECT * FROM unnest($1::integer[], $2::bigint[], $3::bigint[], $4::tid[], $5::text[], $6::boolean[]) AS g (run_id, ticket, user_id, at, email_key, on_list)
 ), newcomers AS (
     INSERT INTO users (email_key, email, name)
     SELECT DISTINCT ON (q.email_key) q.email_key, q.email, q.name
@@ -36,12 +36,12 @@ WITH given AS MATERIALIZED (
     ON CONFLICT (email_key) DO UPDATE SET email_key = excluded.email_key
     RETURNING id, email_key
 ), placed AS MATERIALIZED (
-    SELECT g.run_id, g.ticket, g.listed, CASE g.user_id WHEN 0 THEN n.id ELSE g.user_id END AS user_id
+    SELECT g.run_id, g.ticket, g.on_list, CASE g.user_id WHEN 0 THEN n.id ELSE g.user_id END AS user_id
     FROM given g LEFT JOIN newcomers n ON n.email_key = g.email_key
 ), seated AS (
-    INSERT INTO attendances (run_id, user_id, ticket) SELECT run_id, user_id, ticket FROM placed WHERE NOT listed RETURNING 1
+    INSERT INTO attendances (run_id, user_id, ticket) SELECT run_id, user_id, ticket FROM placed WHERE NOT on_list RETURNING 1
 ), listed AS (
-    INSERT INTO waiting (run_id, user_id, ticket) SELECT run_id, user_id, ticket FROM placed WHERE listed RETURNING 1
+    INSERT INTO waiting (run_id, user_id, ticket) SELECT run_id, user_id, ticket FROM placed WHERE on_list RETURNING 1
 )
 SELECT 1 / ((SELECT count(*) FROM seated) + (SELECT count(*) FROM listed) = cardinality($1))::integer`
 
@@ -100,8 +100,8 @@ type writing struct {
 	batch                     *pgx.Batch
 	decided                   outcomes
 	advanced                  standings
-	placed                    placings // who has got a seat, or a place on a waiting list, …
-	unseated, unlisted        places   // … and who has it no more
+	given                     givings // who has got a seat, or a place on a waiting list, …
+	unseated, unlisted        places  // … and who has it no more
 	changed                   places
 	before, statuses, reasons []string // of changed
 	told                      places
@@ -113,7 +113,7 @@ type writing struct {
 
 // add adds a run's settlement.
 func (w *writing) add(run *lockedRun, s enroll.Settlement) {
-	for i, o := range s.Outcomes {
+	for i, o := range s.Outcomes { // of the first requests, in their order
 		w.decided.add(run.id, run.people[i].at, o)
 		w.move(run, o)
 	}
@@ -150,7 +150,7 @@ func (w *writing) move(run *lockedRun, o enroll.Outcome) {
 	}
 	switch o.Status {
 	case enroll.Confirmed, enroll.Waitlisted:
-		w.placed.add(run, o)
+		w.given.add(run, o)
 	default: // it has nothing
 	}
 }
@@ -166,7 +166,7 @@ func (w *writing) finish() {
 	}
 	queue(unseat, w.unseated)
 	queue(unlist, w.unlisted)
-	queue(place, w.placed.places, w.placed.users, w.placed.at, w.placed.keys, w.placed.listed)
+	queue(givePlaces, w.given.places, w.given.users, w.given.at, w.given.keys, w.given.onList)
 	if a := w.advanced; len(a.runs) > 0 {
 		d := w.decided
 		w.batch.Queue(decide, d.runs, d.tickets, d.at, d.statuses, d.reasons, d.changed,
@@ -189,20 +189,21 @@ func (p *places) add(run enroll.RunID, ticket int64) {
 	p.runs, p.tickets = append(p.runs, int32(run)), append(p.tickets, ticket)
 }
 
-// placings are who is given a seat or a place on a waiting list, as columns.
-type placings struct {
+// givings are who is given a seat or a place on a waiting list, as columns. Who is
+// no user yet has 0 for one, and becomes one as the request at the ctid says.
+type givings struct {
 	places
-	users  []int64  // 0 = none yet, …
-	at     tids     // … as the request says that is here, …
-	keys   []string // … and has this address
-	listed []bool
+	users  []int64
+	at     tids     // NULL for those who come from a waiting list: they are users
+	keys   []string // empty for them
+	onList []bool   // it is a place on a list
 }
 
-func (p *placings) add(run *lockedRun, o enroll.Outcome) {
+func (g *givings) add(run *lockedRun, o enroll.Outcome) {
 	who := run.who(o.Ticket)
-	p.places.add(run.id, o.Ticket)
-	p.users, p.at = append(p.users, who.user), append(p.at, who.at)
-	p.keys, p.listed = append(p.keys, string(who.key)), append(p.listed, o.Status == enroll.Waitlisted)
+	g.places.add(run.id, o.Ticket)
+	g.users, g.at = append(g.users, who.user), append(g.at, who.at)
+	g.keys, g.onList = append(g.keys, string(who.key)), append(g.onList, o.Status == enroll.Waitlisted)
 }
 
 // tids are where rows are. The driver would encode a plain slice by reflection.

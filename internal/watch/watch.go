@@ -96,9 +96,9 @@ func (w *Watch) Get(ctx context.Context, id uuid.UUID) (enroll.Registration, err
 	}
 }
 
-// Wait returns the registration as soon as enough says so of it, or as it is
-// after d, where one that is decided is as it was at the last look, or as it was
-// last known when the watch is ended. The errors are those
+// Wait returns the registration as soon as enough says so of it, and at the latest
+// after d, or when the watch is ended. What it returns then is what was last known;
+// of who is still queued after d it is read, since the line has moved. The errors are those
 // of Get; the time for its reads is the caller's to bound.
 func (w *Watch) Wait(ctx context.Context, id uuid.UUID, d time.Duration, enough func(enroll.Registration) bool) (enroll.Registration, error) {
 	start := time.Now() // before the read: whatever is heard of after this counts
@@ -117,10 +117,14 @@ func (w *Watch) Wait(ctx context.Context, id uuid.UUID, d time.Duration, enough 
 				return r, nil
 			}
 		case <-up.C:
-			if r.Status != enroll.Queued {
-				return r, nil // as of the last look: who asks again has it read
+			select {
+			case r = <-me.news: // at the same instant
+			default:
 			}
-			return w.Get(ctx, id) // its place in the line has moved meanwhile
+			if r.Status == enroll.Queued {
+				return w.Get(ctx, id) // its place in the line has moved meanwhile
+			}
+			return r, nil // who asks again has it read
 		case <-w.ended:
 			return r, nil
 		case <-ctx.Done():

@@ -1,13 +1,17 @@
 -- +goose Up
 
--- In the order of 00004, and for the same reasons. Four indexes are built anew: a few seconds for each million requests, in
--- which everybody waits, so choose a quiet moment.
-SET LOCAL lock_timeout = '3s';
+-- All at once. If somebody reads or writes for long, this gives up rather than have everybody queue behind it, and before
+-- those who wait for it can be told that they are in a circle with it (deadlock_timeout, a second by default): run
+-- `api migrate` again. The indexes of these columns are built anew, a few seconds for each million requests, in which
+-- everybody waits. A program that runs meanwhile has one error on each of its connections afterwards, where a statement
+-- that it has prepared returns such a column.
+SET LOCAL statement_timeout = '800ms';
 LOCK TABLE courses, lines, runs, users, requests, attendances, waiting, mails IN ACCESS EXCLUSIVE MODE;
+SET LOCAL statement_timeout = 0;
 
 -- Settling changes all the rows of a page in one transaction, and what it leaves behind can only be cleared after that: for
 -- all of them to be HOT, the page has to have room for each row twice. With 70 it was 44 % of them, and the others got five
--- new index entries each. A table whose rows move elsewhere is no smaller.
+-- new index entries each. A table whose rows move elsewhere is no smaller. It counts for pages that are new.
 ALTER TABLE requests SET (fillfactor = 45);
 
 -- Keys are bytes. Comparing them as words of a language takes a sixth of the time of accepting; and a new version of the

@@ -1,0 +1,94 @@
+package postgres_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/lastseat/lastseat/internal/enroll"
+	"github.com/lastseat/lastseat/internal/enrolltest"
+	"github.com/lastseat/lastseat/internal/pgtest"
+	"github.com/lastseat/lastseat/internal/postgres"
+)
+
+// TestMigrateAmongTheLiving: programs that run meanwhile are told to try again at
+// worst, once on each connection.
+func TestMigrateAmongTheLiving(t *testing.T) {
+	t.Parallel()
+	begin := func(t *testing.T) (string, *postgres.Store, func() []error) {
+		url := pgtest.EmptyURL(t)
+		if err := postgres.MigrateTo(t.Context(), url, 4); err != nil {
+			t.Fatal(err)
+		}
+		o := pgtest.Options
+		o.MaxConns = 1
+		s := pgtest.OpenWith(t, url, o)
+		id := enrolltest.OpenRun(t, s, "a", enrolltest.Seats(100))
+		people := 0
+		return url, s, func() (failed []error) {
+			people++
+			_, run := s.Run(t.Context(), "a")
+			verdicts, accepting := s.Accept(t.Context(), []enroll.Application{enrolltest.Person("a", people)})
+			_, settling := s.Settle(t.Context(), []enroll.RunID{id}, enrolltest.Terms(10))
+			for _, err := range []error{run, accepting, settling} {
+				if err != nil {
+					failed = append(failed, err)
+				}
+			}
+			if accepting == nil {
+				_, err := s.RegistrationAt(t.Context(), "a", verdicts[0].Receipt.Ticket)
+				if err != nil {
+					failed = append(failed, err)
+				}
+			}
+			return failed
+		}
+	}
+
+	t.Run("statements that were prepared before", func(t *testing.T) {
+		t.Parallel()
+		url, _, work := begin(t)
+		if failed := work(); failed != nil {
+			t.Fatal(failed)
+		}
+		if _, err := postgres.Migrate(t.Context(), url, pgtest.Options); err != nil {
+			t.Fatal(err)
+		}
+		for _, err := range work() {
+			if enroll.CodeOf(err) != enroll.Unavailable {
+				t.Errorf("the first time after it, %v", err)
+			}
+		}
+		if failed := work(); failed != nil {
+			t.Errorf("the second time after it, %v", failed)
+		}
+		pgtest.RequireSound(t, url)
+	})
+
+	t.Run("it waits for nobody for long, and nobody for it", func(t *testing.T) {
+		t.Parallel()
+		url, s, work := begin(t)
+		release := pgtest.Hold(t, url, `SELECT FROM lines FOR NO KEY UPDATE`)
+		migrated := make(chan error, 1)
+		go func() {
+			_, err := postgres.Migrate(t.Context(), url, pgtest.Options)
+			migrated <- err
+		}()
+		enrolltest.WaitUntil(t, func() bool { return pgtest.LockWaiters(t, url) > 0 })
+		began := time.Now()
+		if _, err := s.Run(t.Context(), "a"); err != nil { // would wait for it, and it for this
+			t.Errorf("after %s, %v", time.Since(began), err)
+		}
+		if err := <-migrated; err == nil || !strings.Contains(err.Error(), "run it again") {
+			t.Errorf("the migration ended with %v", err)
+		}
+		release()
+		if _, err := postgres.Migrate(t.Context(), url, pgtest.Options); err != nil {
+			t.Errorf("in a quiet moment, %v", err)
+		}
+		work() // whose statement was prepared before
+		if failed := work(); failed != nil {
+			t.Error(failed)
+		}
+	})
+}
