@@ -35,6 +35,9 @@ func parseBench(args []string) (p benchPlan, err error) {
 	if err = flags.Parse(args); err != nil {
 		return p, err
 	}
+	if slices.Contains(p.rivals, noRivals) && len(p.rivals) > 1 {
+		return p, fmt.Errorf("%s stands alone", noRivals)
+	}
 	if flags.NArg() > 0 || p.rounds < 0 || p.rounds > 99 {
 		return p, errors.New("ROUNDS (-rounds) must be 1 to 99")
 	}

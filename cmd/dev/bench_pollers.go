@@ -170,7 +170,7 @@ func keepPolling(ctx context.Context, address string, request []byte) error {
 		}
 	}
 	if ctx.Err() != nil {
-		return nil //nolint:nilerr // it ends because it was told to
+		return nil // it ends because it was told to
 	}
 	return err
 }

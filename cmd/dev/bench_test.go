@@ -35,6 +35,7 @@ func TestParseBench(t *testing.T) {
 		{args: "-rivals=ceiling,guarded", want: benchPlan{rivals: []string{"ceiling", "guarded"}, rounds: 3}},
 		{args: "-cases=long", fails: true},
 		{args: "-rivals=somebody", fails: true},
+		{args: "-rivals=guarded,none", fails: true},
 		{args: "-rounds=-1", fails: true},
 		{args: "-rounds=100", fails: true},
 		{args: "-rounds=many", fails: true},

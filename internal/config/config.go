@@ -134,7 +134,8 @@ type Worker struct {
 
 // Settle configures how cmd/worker decides the lines of its lanes.
 type Settle struct {
-	// Committers is how many settling transactions are on their way at once, 1..16.
+	// Committers is how many settling transactions may be on their way at once, 1..16: one, unless it takes longer
+	// than 20 ms.
 	Committers int `yaml:"committers" bounds:"1..16"`
 	// Budget is the most tickets settled in one transaction, over all runs in it, 1..10000.
 	Budget int `yaml:"budget" bounds:"1..10000"`

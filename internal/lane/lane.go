@@ -65,14 +65,12 @@ func (l *lane) live(ctx context.Context) {
 		l.turn.Unlock()
 	}
 	server := asynq.NewServerFromRedisClient(l.redis, asynq.Config{
-		Queues:            map[string]int{QueueName(l.slug): 1},
-		Concurrency:       1,
-		TaskCheckInterval: l.poll,
-		ShutdownTimeout:   handBack,
-		// What a killed worker left comes back while this lane lives: once is
-		// enough, and two thirds leave time to serve it.
+		Queues:                   map[string]int{QueueName(l.slug): 1},
+		Concurrency:              1,
+		TaskCheckInterval:        l.poll,
+		ShutdownTimeout:          handBack,
 		RetryDelayFunc:           func(int, error, *asynq.Task) time.Duration { return 0 },
-		DelayedTaskCheckInterval: l.idle * 2 / 3,
+		DelayedTaskCheckInterval: comeBack(l.idle, l.poll),
 		Logger:                   taskqueue.Log{Log: l.log.With("from", "asynq", "run", l.slug)},
 		LogLevel:                 asynq.WarnLevel,
 	})
@@ -109,6 +107,13 @@ func (l *lane) live(ctx context.Context) {
 		server.Shutdown() // takes long when Redis hangs
 		close(l.gone)
 	})
+}
+
+// comeBack is after how long a lane's server looks for what a killed worker left
+// and Asynq has given up on: once in the life of a lane without work, and so that a
+// poll comes after it, which may take half as long again as it should.
+func comeBack(idle, poll time.Duration) time.Duration {
+	return max(min(idle*2/3, idle-poll*3/2), idle/3)
 }
 
 // serve returns when the lane has to end.

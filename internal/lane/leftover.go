@@ -10,7 +10,6 @@ import (
 	"github.com/hibiken/asynq"
 
 	"github.com/lastseat/lastseat/internal/enroll"
-	"github.com/lastseat/lastseat/internal/pubsub"
 )
 
 // leftoversEvery is the time between two looks at the queues. Asynq hands the
@@ -92,6 +91,6 @@ func (s *Supervisor) serveLeftover(ctx context.Context, slug string) error {
 	} else if err != nil {
 		return err
 	}
-	s.ring(ctx, ring{pubsub.Wake{RunID: run.ID, Run: slug}, byLeftover})
+	s.ring(ctx, call{run: run.ID, slug: slug, by: byLeftover})
 	return nil
 }

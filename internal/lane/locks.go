@@ -117,15 +117,15 @@ func (s *Supervisor) lost(err error) {
 }
 
 // claim takes the locks of those runs that are not known to be owned elsewhere, and
-// tells which it got. The caller holds mu.
-func (s *Supervisor) claim(runs ...enroll.RunID) map[enroll.RunID]bool {
+// returns the calls for which it got them. The caller holds mu.
+func (s *Supervisor) claim(calls []call) (mine []call) {
 	if s.stopping || s.locks == nil {
 		return nil
 	}
-	var free []enroll.RunID
-	for _, run := range runs {
-		if time.Since(s.elsewhere[run]) >= elsewhereFor {
-			free = append(free, run)
+	var free []call
+	for _, c := range calls {
+		if time.Since(s.elsewhere[c.run]) >= elsewhereFor {
+			free = append(free, c)
 		}
 	}
 	if len(free) == 0 {
@@ -133,28 +133,33 @@ func (s *Supervisor) claim(runs ...enroll.RunID) map[enroll.RunID]bool {
 	}
 	ctx, cancel := context.WithTimeout(s.held, pingTimeout)
 	defer cancel()
-	got, err := s.locks.TryLock(ctx, free...)
+	got, err := s.locks.TryLock(ctx, runsOf(free)...)
 	if err != nil {
 		s.lost(err)
 		return nil
 	}
-	mine := make(map[enroll.RunID]bool, len(got))
+	locked := make(map[enroll.RunID]bool, len(got))
 	for _, run := range got {
-		mine[run] = true
+		locked[run] = true
 	}
-	for _, run := range free {
-		if !mine[run] {
-			s.elsewhere[run] = time.Now()
+	for _, c := range free {
+		if locked[c.run] {
+			mine = append(mine, c)
+		} else {
+			s.elsewhere[c.run] = time.Now()
 		}
 	}
 	return mine
 }
 
-// giveUp gives the runs' locks back. The caller holds mu and the locks.
-func (s *Supervisor) giveUp(runs ...enroll.RunID) {
+// giveUp gives the locks of the runs back. The caller holds mu and the locks.
+func (s *Supervisor) giveUp(calls []call) {
+	if len(calls) == 0 {
+		return
+	}
 	ctx, cancel := context.WithTimeout(s.held, pingTimeout)
 	defer cancel()
-	if err := s.locks.Unlock(ctx, runs...); err != nil {
+	if err := s.locks.Unlock(ctx, runsOf(calls)...); err != nil {
 		s.lost(err)
 	}
 }

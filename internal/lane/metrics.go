@@ -5,13 +5,12 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promauto"
 )
 
-// Who had a request settled.
+// What had a request settled, or a lane started.
 const (
-	byTask  = "task"  // a task on the run's queue
-	bySweep = "sweep" // somebody who looked and found the line waiting
-
-	byWake     = "wake"     // somebody rang
-	byLeftover = "leftover" // somebody looked and found a task on the queue
+	byTask     = "task"     // settled: a task on the run's queue
+	bySweep    = "sweep"    // settled or started: a look that found the line waiting
+	byWake     = "wake"     // started: somebody rang
+	byLeftover = "leftover" // started: a look that found a task on the queue
 )
 
 // Metrics are what a worker tells about its lanes.

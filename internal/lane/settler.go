@@ -18,8 +18,9 @@ import (
 // Ledger settles lines and finds those that wait.
 type Ledger interface {
 	// Settle decides the next requests of the runs in one transaction, as many
-	// as the terms allow in all. A run that is missing in the answer is being settled by somebody
-	// else. After an error the outcome is unknown; settling again is safe.
+	// as the terms allow in all. A run that is missing in the answer is being
+	// settled by somebody else. After an error the outcome is unknown; settling
+	// again is safe.
 	Settle(ctx context.Context, runs []enroll.RunID, terms enroll.Terms) (map[enroll.RunID]enroll.Progress, error)
 	// LinesBehind returns those of the runs (nil: of all) whose first undecided
 	// request was accepted at least age ago.
@@ -59,9 +60,8 @@ type settled struct {
 	err error
 }
 
-// NewSettler returns a settler with so many transactions at once, each held to the
-// terms. It calls announce, which must not block, for what it
-// settled.
+// NewSettler returns a settler with so many transactions at once at most, each held
+// to the terms. It calls announce, which must not block, for what it settled.
 func NewSettler(ledger Ledger, committers int, terms enroll.Terms, announce func(pubsub.Settled), log *slog.Logger, m *Metrics) *Settler {
 	return &Settler{
 		ledger: ledger, committers: committers, terms: terms, announce: announce,

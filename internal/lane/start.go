@@ -8,29 +8,23 @@ import (
 	"github.com/lastseat/lastseat/internal/crashpoint"
 	"github.com/lastseat/lastseat/internal/enroll"
 	"github.com/lastseat/lastseat/internal/gather"
-	"github.com/lastseat/lastseat/internal/pubsub"
 )
 
-// atOnce bounds how many lanes are started, or ended, with one statement.
+// atOnce bounds how many rings, and how many lanes that end, are seen to together.
 const atOnce = 500
 
-// ring asks for a lane.
-type ring struct {
-	pubsub.Wake
-	by string
-}
-
-// call is a lane that is to be started.
+// call is a wish for a lane.
 type call struct {
-	run  enroll.RunID
-	slug string
-	by   string
+	run      enroll.RunID
+	slug     string
+	by       string // byWake, bySweep or byLeftover
+	released bool   // another worker gave the lane up, whatever is remembered here
 }
 
 // ring passes on that somebody rang for a run, unless ctx ends before.
-func (s *Supervisor) ring(ctx context.Context, r ring) {
+func (s *Supervisor) ring(ctx context.Context, c call) {
 	select {
-	case s.rung <- r:
+	case s.rung <- c:
 	case <-ctx.Done():
 	}
 }
@@ -39,30 +33,28 @@ func (s *Supervisor) ring(ctx context.Context, r ring) {
 // are being taken the next gather, since with a thousand runs a statement for each
 // would hold all of them up.
 func (s *Supervisor) answer(ctx context.Context) error {
-	for rings := range gather.Each(ctx, s.rung, atOnce) {
-		s.wake(rings)
+	for calls := range gather.Each(ctx, s.rung, atOnce) {
+		s.wake(calls)
 	}
 	return nil
 }
 
 // wake starts lanes for the runs that have none anywhere.
-func (s *Supervisor) wake(rings []ring) {
+func (s *Supervisor) wake(calls []call) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	calls := make([]call, len(rings))
-	for i, r := range rings {
-		s.heard[r.RunID] = time.Now()
-		if r.Released {
-			delete(s.elsewhere, r.RunID)
+	for _, c := range calls {
+		s.heard[c.run] = time.Now()
+		if c.released {
+			delete(s.elsewhere, c.run)
 		}
-		calls[i] = call{r.RunID, r.Run, r.by}
 	}
 	s.start(calls)
 }
 
 // found starts lanes for lines that have been waiting, or tells those that are
-// alive. In a full house it lets the lane that lives longest make room: its own
-// line, if it has work, comes back in its turn.
+// alive. In a full house it lets the lanes that live longest make room: their own
+// lines, if they have work, come back in their turn.
 func (s *Supervisor) found(behind []enroll.Behind) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -76,73 +68,77 @@ func (s *Supervisor) found(behind []enroll.Behind) {
 			}
 			continue
 		}
-		calls = append(calls, call{b.RunID, b.Run, bySweep})
+		calls = append(calls, call{run: b.RunID, slug: b.Run, by: bySweep})
 	}
-	for _, c := range s.start(calls) {
-		s.crowd(c)
+	if crowded := s.start(calls); len(crowded) > 0 {
+		s.crowd(crowded)
 	}
 }
 
-// crowd has a line wait for the next place, and the lane that lives longest make
-// it. The caller holds mu.
-func (s *Supervisor) crowd(c call) {
-	waits := slices.ContainsFunc(s.crowded, func(other call) bool { return other.run == c.run })
-	if waits || !s.claim(c.run)[c.run] { // another worker's lane is at it
+// crowd has lines wait for the next places, and the lanes that live longest make
+// them. The caller holds mu.
+func (s *Supervisor) crowd(calls []call) {
+	waits := make(map[enroll.RunID]bool, len(s.crowded))
+	for _, c := range s.crowded {
+		waits[c.run] = true
+	}
+	calls = slices.DeleteFunc(calls, func(c call) bool { return waits[c.run] })
+	mine := s.claim(calls) // the others have another worker's lane
+	s.giveUp(mine)         // until there is room
+	if s.locks == nil {
 		return
 	}
-	s.giveUp(c.run) // until there is room
-	s.crowded = append(s.crowded, c)
-	if s.retiring < len(s.crowded) {
-		s.retireOldest()
+	s.crowded = append(s.crowded, mine...)
+	for s.retiring < len(s.crowded) && s.retireOldest() {
 	}
 }
 
-// retireOldest tells the lane that lives longest, of those not told yet, to end.
-// The caller holds mu.
-func (s *Supervisor) retireOldest() {
+// retireOldest tells the lane that lives longest, of those not told yet, to end,
+// and returns whether there is one. The caller holds mu.
+func (s *Supervisor) retireOldest() bool {
 	var oldest *lane
 	for _, l := range s.lanes {
 		if !l.retiring && (oldest == nil || l.born.Before(oldest.born)) {
 			oldest = l
 		}
 	}
-	if oldest != nil {
-		s.retiring++
-		oldest.retiring = true
-		oldest.stop()
+	if oldest == nil {
+		return false
 	}
+	s.retiring++
+	oldest.retiring = true
+	oldest.stop()
+	return true
 }
 
 // start starts the lanes that are called for, unless there is one, or it is known
-// to be elsewhere. It returns those for which this worker has no place. The caller
-// holds mu.
+// to be elsewhere. It returns those for which this worker has no place. It talks to
+// the database twice at most, and changes the slice. The caller holds mu.
 func (s *Supervisor) start(calls []call) (crowded []call) {
-	wanted := make(map[enroll.RunID]bool, len(calls)) // a lock that is taken twice has to be given back twice
+	seen := make(map[enroll.RunID]bool, len(calls)) // a lock that is taken twice has to be given back twice
 	calls = slices.DeleteFunc(calls, func(c call) bool {
-		is := s.lanes[c.run] != nil || wanted[c.run]
-		wanted[c.run] = true
-		return is
+		known := s.lanes[c.run] != nil || seen[c.run]
+		seen[c.run] = true
+		return known
 	})
-	for len(calls) > 0 {
-		room := min(s.options.MaxLanes-len(s.lanes), len(calls))
-		if room <= 0 {
-			s.metrics.refused.Add(float64(len(calls)))
-			return calls
-		}
-		runs := make([]enroll.RunID, room)
-		for i, c := range calls[:room] {
-			runs[i] = c.run
-		}
-		mine := s.claim(runs...)
-		poll := pollInterval(len(s.lanes)+len(mine), s.options.PollBudget)
-		for _, c := range calls[:room] {
-			if mine[c.run] {
-				s.begin(c, poll)
-			}
-		}
-		calls = calls[room:]
+	room := max(s.options.MaxLanes-len(s.lanes), 0)
+	if room == 0 {
+		s.metrics.refused.Add(float64(len(calls)))
+		return calls
 	}
-	return nil
+	mine := s.claim(calls)
+	if len(mine) > room {
+		mine, crowded = mine[:room], mine[room:]
+		s.metrics.refused.Add(float64(len(crowded)))
+		if s.giveUp(crowded); s.locks == nil {
+			return nil
+		}
+	}
+	poll := pollInterval(len(s.lanes)+len(mine), s.options.PollBudget)
+	for _, c := range mine {
+		s.begin(c, poll)
+	}
+	return crowded
 }
 
 // begin starts a lane whose lock was taken. The caller holds mu.
@@ -158,7 +154,7 @@ func (s *Supervisor) begin(c call, poll time.Duration) {
 	s.metrics.lanes.Set(float64(len(s.lanes)))
 	s.metrics.started.WithLabelValues(c.by).Inc()
 	held := s.held
-	s.ending.Add(1)
+	s.ending.Add(1) // until takeLeave
 	go func() {
 		defer stop()
 		l.live(held)
@@ -174,8 +170,8 @@ func pollInterval(lanes, budget int) time.Duration {
 // takeLeave gives up the lanes that have ended, until ctx ends.
 func (s *Supervisor) takeLeave(ctx context.Context) error {
 	for lanes := range gather.Each(ctx, s.ended, atOnce) {
-		if runs := s.end(lanes); len(runs) > 0 {
-			s.ending.Go(func() { s.lookOnceMore(runs) })
+		if left := s.end(lanes); len(left) > 0 {
+			s.ending.Go(func() { s.lookOnceMore(left) })
 		}
 		for range lanes {
 			s.ending.Done()
@@ -184,12 +180,12 @@ func (s *Supervisor) takeLeave(ctx context.Context) error {
 	return nil
 }
 
-// end gives up lanes: out of the map, locks released, then one more look at the
-// lines, of which it returns the runs. In this order no wake-up is lost: one that
+// end gives up lanes: out of the map, locks released, then one more look at their
+// lines, which it returns. In this order no wake-up is lost: one that
 // came before the release found the lane in the map or the lock held, and the look
 // sees what it rang for; one that comes after it starts a lane. Between the two,
 // lines that wait for a place get it.
-func (s *Supervisor) end(lanes []*lane) (released []enroll.RunID) {
+func (s *Supervisor) end(lanes []*lane) (left []call) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, l := range lanes {
@@ -198,16 +194,16 @@ func (s *Supervisor) end(lanes []*lane) (released []enroll.RunID) {
 		}
 		if s.lanes[l.run] == l { // not when the connection was lost
 			delete(s.lanes, l.run)
-			released = append(released, l.run)
+			left = append(left, call{run: l.run, slug: l.slug})
 		}
 	}
-	if len(released) == 0 {
+	if len(left) == 0 {
 		return nil
 	}
 	s.metrics.lanes.Set(float64(len(s.lanes)))
 	crashpoint.Here(crashpoint.LaneEnded)
-	s.giveUp(released...)
-	places := min(len(released), len(s.crowded))
+	s.giveUp(left)
+	places := min(len(left), len(s.crowded))
 	next := slices.Clone(s.crowded[:places])
 	s.crowded = s.crowded[places:]
 	s.start(next)
@@ -216,22 +212,22 @@ func (s *Supervisor) end(lanes []*lane) (released []enroll.RunID) {
 	if s.stopping || s.deaf.Load() {
 		return nil
 	}
-	return released
+	return left
 }
 
 // lookOnceMore starts lanes for those of the lines that have work.
-func (s *Supervisor) lookOnceMore(runs []enroll.RunID) {
+func (s *Supervisor) lookOnceMore(left []call) {
 	crashpoint.Here(crashpoint.LaneReleased)
 	ctx, cancel := context.WithTimeout(context.Background(), settleTimeout)
 	defer cancel()
-	behind, err := s.ledger.LinesBehind(ctx, runs, 0)
+	behind, err := s.ledger.LinesBehind(ctx, runsOf(left), 0)
 	if err != nil {
-		s.log.Warn("no last look at lines: the sweep will look", "lines", len(runs), "error", err)
+		s.log.Warn("no last look at lines: the sweep will look", "lines", len(left), "error", err)
 		return
 	}
 	calls := make([]call, len(behind))
 	for i, b := range behind {
-		calls[i] = call{b.RunID, b.Run, byWake} // it has its task on the way, …
+		calls[i] = call{run: b.RunID, slug: b.Run, by: byWake} // it has its task on the way, …
 		if b.Old(waitingAge) {
 			calls[i].by = bySweep // … or had
 		}
@@ -239,4 +235,12 @@ func (s *Supervisor) lookOnceMore(runs []enroll.RunID) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.start(calls)
+}
+
+func runsOf(calls []call) []enroll.RunID {
+	runs := make([]enroll.RunID, len(calls))
+	for i, c := range calls {
+		runs[i] = c.run
+	}
+	return runs
 }

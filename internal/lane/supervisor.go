@@ -51,11 +51,11 @@ type Supervisor struct {
 
 	deaf atomic.Bool // Redis did not answer this worker at the last two sweeps
 
-	ending  sync.WaitGroup // lanes that have not ended
+	ending  sync.WaitGroup // lanes that have not ended, and last looks at their lines
 	closing sync.WaitGroup // servers of lanes that have
 
 	// mu also guards the lock connection: whoever starts or ends a lane talks
-	// to the database under it, for a fraction of a millisecond.
+	// to the database under it, for a millisecond or so.
 	mu        sync.Mutex
 	locks     Locks // nil while there is no connection
 	lanes     map[enroll.RunID]*lane
@@ -68,7 +68,7 @@ type Supervisor struct {
 	stopping  bool
 
 	look  chan struct{} // has room for one: look at all runs now
-	rung  chan ring     // who rang for lanes
+	rung  chan call     // who rang for lanes
 	ended chan *lane    // lanes that settle no more
 }
 
@@ -83,7 +83,7 @@ func NewSupervisor(connect func(context.Context) (Locks, error), ledger Ledger, 
 		elsewhere: make(map[enroll.RunID]time.Time),
 		heard:     make(map[enroll.RunID]time.Time),
 		look:      make(chan struct{}, 1),
-		rung:      make(chan ring, atOnce),
+		rung:      make(chan call, atOnce),
 		ended:     make(chan *lane),
 	}
 }
@@ -112,7 +112,9 @@ func (s *Supervisor) Run(ctx context.Context) error {
 	g.Go(func() error { return s.sweep(running) })
 	g.Go(func() error { return s.serveLeftovers(running) })
 	g.Go(func() error {
-		return pubsub.ListenWake(running, s.signals, s.log, func() {}, func(w pubsub.Wake) { s.ring(running, ring{w, byWake}) })
+		return pubsub.ListenWake(running, s.signals, s.log, func() {}, func(w pubsub.Wake) {
+			s.ring(running, call{run: w.RunID, slug: w.Run, by: byWake, released: w.Released})
+		})
 	})
 	g.Go(func() error { return s.answer(running) })
 	err := g.Wait()

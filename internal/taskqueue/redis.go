@@ -36,7 +36,7 @@ func ParseRedis(url string, timeout time.Duration) (Redis, error) {
 	o.DialTimeout, o.ReadTimeout, o.WriteTimeout, o.PoolTimeout = timeout, timeout, timeout, timeout
 	o.MaxRetries, o.DialerRetries = -1, 1 // whoever calls knows better when to try again
 	// What the library would tell every new connection about itself is an error
-	// to older servers, and each lane makes a new connection.
+	// to older servers.
 	o.DisableIdentity = true
 	o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
 	return Redis{*o}, nil
@@ -67,18 +67,18 @@ func (r Redis) OpenForServers() redis.UniversalClient {
 	o.ReadBufferSize, o.WriteBufferSize = serverBuffer, serverBuffer
 	c := redis.NewClient(&o)
 	c.AddHook(pauseOnError{})
-	return deaf{c}
+	return unsubscribed{c}
 }
 
-// deaf subscribes to nothing. Each Asynq server subscribes, on a connection to
+// unsubscribed subscribes to nothing. Each Asynq server subscribes, on a connection to
 // itself, to a channel on which others can have a task cancelled. Nobody may do that
 // to ours, and a thousand lanes were a thousand connections. Asynq takes it for a
 // Redis that is away, and every five seconds tries again, which costs nothing.
-type deaf struct{ redis.UniversalClient }
+type unsubscribed struct{ redis.UniversalClient }
 
 // Subscribe returns a subscription that has ended.
-func (d deaf) Subscribe(ctx context.Context, _ ...string) *redis.PubSub {
-	p := d.UniversalClient.Subscribe(ctx) // to no channel, which needs no connection
+func (u unsubscribed) Subscribe(ctx context.Context, _ ...string) *redis.PubSub {
+	p := u.UniversalClient.Subscribe(ctx) // to no channel, which needs no connection
 	_ = p.Close()                         // it has none
 	return p
 }
