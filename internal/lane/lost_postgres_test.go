@@ -148,6 +148,22 @@ func (b *brittleLedger) Settle(ctx context.Context, runs []enroll.RunID, terms e
 	return progress, err
 }
 
+// first returns how the proxied conversation ended, and the first settlement that
+// succeeded. It is noted after the commit that others see.
+func (b *brittleLedger) first(t *testing.T) (lost error, settled enroll.Progress) {
+	t.Helper()
+	enrolltest.WaitUntil(t, func() bool {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		if len(b.settled) == 0 {
+			return false
+		}
+		lost, settled = b.lost, b.settled[0]
+		return true
+	})
+	return lost, settled
+}
+
 func (p *place) brittle() (*brittleLedger, *pgtest.Proxy) {
 	p.t.Helper()
 	proxy := pgtest.NewProxy(p.t, p.url)
@@ -218,11 +234,9 @@ func TestTheReplyToASettlementIsLost(t *testing.T) {
 			if got := pgtest.Query[string](t, p.url, `SELECT ticket || ' ' || kind FROM mails ORDER BY ticket`); !slices.Equal(got, []string{"1 confirmed", "2 confirmed"}) {
 				t.Errorf("the outbox has %q", got)
 			}
-			ledger.mu.Lock()
-			defer ledger.mu.Unlock()
 			// The first that succeeded found it done.
-			if ledger.lost == nil || ledger.settled[0].First != 2 {
-				t.Errorf("it was not lost after the commit: %v, then %+v", ledger.lost, ledger.settled[0])
+			if lost, settled := ledger.first(t); lost == nil || settled.First != 2 {
+				t.Errorf("it was not lost after the commit: %v, then %+v", lost, settled)
 			}
 			proxy.Set(pgtest.Refuse) // or what is deaf would take long to close
 			pgtest.RequireSound(t, p.url)
@@ -246,10 +260,8 @@ func TestWhatASettlementReadsIsLostWithoutNotice(t *testing.T) {
 	if took := time.Since(began); took > 10*time.Second+slack {
 		t.Errorf("the line moved again after %s", took)
 	}
-	ledger.mu.Lock()
-	defer ledger.mu.Unlock()
-	if ledger.lost == nil || ledger.settled[0].First != 1 {
-		t.Errorf("it was not lost: %v, then %+v", ledger.lost, ledger.settled[0])
+	if lost, settled := ledger.first(t); lost == nil || settled.First != 1 {
+		t.Errorf("it was not lost: %v, then %+v", lost, settled)
 	}
 	proxy.Set(pgtest.Refuse) // or what is deaf would take long to close
 	pgtest.RequireSound(t, p.url)
