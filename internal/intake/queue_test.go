@@ -63,8 +63,9 @@ func crowd(t *testing.T, in *intake.Intake, from, n int) (accepted, busy []time.
 func TestAcceptWhenCommitsAreSlow(t *testing.T) {
 	t.Parallel()
 	const (
-		takes         = 200 * time.Millisecond
-		commitTimeout = 2 * time.Second // so that the door aims at one second: five commits
+		// Long enough for the pace to be that of the commits and not of a busy machine.
+		takes         = 400 * time.Millisecond
+		commitTimeout = 4 * time.Second // so that the door aims at two seconds: five commits
 	)
 	begin := func(t *testing.T, gathering int) (*intake.Intake, *slowLedger, string) {
 		url := pgtest.URL(t)
@@ -87,7 +88,7 @@ func TestAcceptWhenCommitsAreSlow(t *testing.T) {
 		}
 		accepted, busy := crowd(t, in, 100, 500)
 		// Five gatherings and the one under way, fewer if the machine is busy. By
-		// length alone all 500 would be, the last of them after ten seconds.
+		// length alone all 500 would be, the last of them after twenty seconds.
 		if n := len(accepted); n < 2*gathering || n > 12*gathering {
 			t.Fatalf("%d were accepted", n)
 		}

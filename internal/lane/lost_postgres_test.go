@@ -148,9 +148,9 @@ func (b *brittleLedger) Settle(ctx context.Context, runs []enroll.RunID, terms e
 	return progress, err
 }
 
-// first returns how the proxied conversation ended, and the first settlement that
-// succeeded. It is noted after the commit that others see.
-func (b *brittleLedger) first(t *testing.T) (lost error, settled enroll.Progress) {
+// first returns the first settlement that succeeded, and how the proxied
+// conversation ended. They are noted after the commit that others see.
+func (b *brittleLedger) first(t *testing.T) (settled enroll.Progress, lost error) {
 	t.Helper()
 	enrolltest.WaitUntil(t, func() bool {
 		b.mu.Lock()
@@ -161,7 +161,7 @@ func (b *brittleLedger) first(t *testing.T) (lost error, settled enroll.Progress
 		lost, settled = b.lost, b.settled[0]
 		return true
 	})
-	return lost, settled
+	return settled, lost
 }
 
 func (p *place) brittle() (*brittleLedger, *pgtest.Proxy) {
@@ -235,7 +235,7 @@ func TestTheReplyToASettlementIsLost(t *testing.T) {
 				t.Errorf("the outbox has %q", got)
 			}
 			// The first that succeeded found it done.
-			if lost, settled := ledger.first(t); lost == nil || settled.First != 2 {
+			if settled, lost := ledger.first(t); lost == nil || settled.First != 2 {
 				t.Errorf("it was not lost after the commit: %v, then %+v", lost, settled)
 			}
 			proxy.Set(pgtest.Refuse) // or what is deaf would take long to close
@@ -260,7 +260,7 @@ func TestWhatASettlementReadsIsLostWithoutNotice(t *testing.T) {
 	if took := time.Since(began); took > 10*time.Second+slack {
 		t.Errorf("the line moved again after %s", took)
 	}
-	if lost, settled := ledger.first(t); lost == nil || settled.First != 1 {
+	if settled, lost := ledger.first(t); lost == nil || settled.First != 1 {
 		t.Errorf("it was not lost: %v, then %+v", lost, settled)
 	}
 	proxy.Set(pgtest.Refuse) // or what is deaf would take long to close
