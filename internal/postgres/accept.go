@@ -7,7 +7,6 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgtype"
 
 	"github.com/lastseat/lastseat/internal/crashpoint"
 	"github.com/lastseat/lastseat/internal/enroll"
@@ -150,7 +149,7 @@ func (s *Store) accept(ctx context.Context, applications []enroll.Application, a
 // NULL. They have types that the driver encodes without looking at each value by
 // reflection, which took a twentieth of an API's processor.
 type columns struct {
-	ids             []pgtype.UUID
+	ids             [][16]byte
 	runs            []string
 	kinds           []string
 	names           []*string
@@ -167,7 +166,7 @@ type columns struct {
 
 func columnsOf(applications []enroll.Application) (c columns) {
 	for _, a := range applications {
-		c.ids = append(c.ids, pgtype.UUID{Bytes: a.ID, Valid: true})
+		c.ids = append(c.ids, a.ID)
 		c.runs = append(c.runs, a.Run)
 		c.kinds = append(c.kinds, string(a.Kind))
 		c.names = append(c.names, unlessZero(string(a.Name)))

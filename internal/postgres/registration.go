@@ -24,7 +24,11 @@ WHERE q.kind = 'register' `
 // Registrations returns the registrations with these ids, in any order. Unknown
 // ids are left out.
 func (s *Store) Registrations(ctx context.Context, ids []uuid.UUID) ([]enroll.Registration, error) {
-	return collect(ctx, s, "reading registrations", scanRegistration, selectRegistrations+`AND q.id = ANY($1)`, ids)
+	plain := make([][16]byte, len(ids)) // which the driver encodes without reflection
+	for i, id := range ids {
+		plain[i] = id
+	}
+	return collect(ctx, s, "reading registrations", scanRegistration, selectRegistrations+`AND q.id = ANY($1)`, plain)
 }
 
 // RegistrationAt returns the registration of the run with the ticket, or an error
