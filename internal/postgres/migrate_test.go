@@ -3,7 +3,6 @@ package postgres_test
 import (
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/lastseat/lastseat/internal/enroll"
 	"github.com/lastseat/lastseat/internal/enrolltest"
@@ -74,15 +73,21 @@ func TestMigrateAmongTheLiving(t *testing.T) {
 			_, err := postgres.Migrate(t.Context(), url, pgtest.Options)
 			migrated <- err
 		}()
-		enrolltest.WaitUntil(t, func() bool { return pgtest.LockWaiters(t, url) > 0 })
-		began := time.Now()
-		if _, err := s.Run(t.Context(), "a"); err != nil { // would wait for it, and it for this
-			t.Errorf("after %s, %v", time.Since(began), err)
+		enrolltest.WaitUntil(t, func() bool { return pgtest.LockWaiters(t, url) == 1 })
+		read := make(chan error, 1)
+		go func() {
+			_, err := s.Run(t.Context(), "a")
+			read <- err
+		}()
+		// It waits for the migration, or came when that had given up already.
+		enrolltest.WaitUntil(t, func() bool { return pgtest.LockWaiters(t, url) == 2 || len(migrated) == 1 })
+		release() // now the migration waits for whoever reads
+		if err := <-read; err != nil {
+			t.Errorf("whoever read a run meanwhile was told %v", err)
 		}
 		if err := <-migrated; err == nil || !strings.Contains(err.Error(), "run it again") {
 			t.Errorf("the migration ended with %v", err)
 		}
-		release()
 		if _, err := postgres.Migrate(t.Context(), url, pgtest.Options); err != nil {
 			t.Errorf("in a quiet moment, %v", err)
 		}
