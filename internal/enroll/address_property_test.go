@@ -119,6 +119,7 @@ func FuzzParseAddress(f *testing.F) {
 		"ada@xn--bcher-kva.example", "ada@XN--BCHER-KVA.example", "ada@faß.example", "ada@אב.קום", "ada@☕\ufe0f.example", "ada@ｅｘａｍｐｌｅ。org",
 		"ada@क्\u200dष.example", "ada@1.2.3.4", "ada@example.org.", "ada@[127.0.0.1]", "Ada <ada@example.org>", "ada@xn--.example",
 		"ada@exam\u00adple.org", "ada@\u202eexample.org", "ada\x00@example.org", "ada@\xff.org", "ada@exam\u037eple.org", "ada@-a-.org",
+		"ada@\u090d\u2137.example", // what the symbol is mapped to is a Hebrew letter
 		local64 + "@" + longDomain, local64 + "@" + longIDN, "ada@" + wide,
 	} {
 		f.Add(seed)

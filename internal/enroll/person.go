@@ -154,6 +154,14 @@ func ParseAddress(s string) (Address, error) {
 		return fault("domain", "has a domain that cannot exist")
 	}
 	ascii = strings.ToLower(ascii)
+	// What a character is mapped to can break a rule that the character itself
+	// does not: U+2137, a symbol, stands for a letter that is written from right to
+	// left. So the A-labels must hold as well.
+	if ascii != strings.ToLower(domain) {
+		if again, err := domains.ToASCII(ascii); err != nil || again != ascii {
+			return fault("domain", "has a domain that cannot exist")
+		}
+	}
 	dot := strings.LastIndexByte(ascii, '.')
 	switch {
 	case dot == len(ascii)-1:
