@@ -180,11 +180,11 @@ func (s *Supervisor) takeLeave(ctx context.Context) error {
 	return nil
 }
 
-// end gives up lanes: out of the map, locks released, then one more look at their
-// lines, which it returns. In this order no wake-up is lost: one that
-// came before the release found the lane in the map or the lock held, and the look
-// sees what it rang for; one that comes after it starts a lane. Between the two,
-// lines that wait for a place get it.
+// end gives up lanes: out of the map, locks released, then one more look at the
+// lines that it returns. In this order no wake-up is lost: one that came before the
+// release found the lane in the map or the lock held, and the look sees what it
+// rang for; one that comes after it starts a lane. Between the two, lines that wait
+// for a place get it.
 func (s *Supervisor) end(lanes []*lane) (left []call) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

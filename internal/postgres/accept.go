@@ -28,7 +28,7 @@ FOR NO KEY UPDATE`
 //
 // It leaves out what is in the line already (by id, if $14: a gathering that is
 // tried again after a broken connection; by key: a client that asks again), judges
-// the window by one instant per line that never runs backwards, numbers the
+// the window by one instant per line that never runs backwards, and numbers the
 // rest in the order they came. It returns a row for each run with the places and
 // tickets of those that were accepted, and one for each that was not, unless there
 // is no such run.

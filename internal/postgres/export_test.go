@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 
-	"github.com/jackc/pgx/v5/stdlib"
 	"github.com/pressly/goose/v3"
 )
 
@@ -22,8 +21,6 @@ func MigrateTo(ctx context.Context, url string, version int64) error {
 	_, err = p.UpTo(ctx, version)
 	return err
 }
-
-var _ = stdlib.GetDefaultDriver // "pgx"
 
 // HotStatements are those whose cost must depend on what they are for, and never
 // on the size of a table.

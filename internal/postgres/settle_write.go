@@ -18,12 +18,12 @@ import (
 // file believes it does, and then the commit, which travels in the same batch,
 // must not happen.
 
-// givePlaces gives seats, or places on waiting lists ($6), to those with the tickets $1,
-// $2. Who is no user yet ($3 = 0) becomes one, as the request at $4 has it; the
-// address $5 is what joins the two. Users are made in one statement sorted by key:
-// anything else deadlocks between two settlers that seat the same people. One whom
-// another transaction has made a moment ago is not in this statement's snapshot,
-// so it is updated, which returns it.
+// givePlaces gives seats, or places on waiting lists ($6), to those with the
+// tickets $1, $2. Who is no user yet ($3 = 0) becomes one, as the request at $4 has
+// it; the address $5 is what joins the two. Users are made in one statement sorted
+// by key: anything else deadlocks between two settlers that seat the same people.
+// One whom another transaction has made a moment ago is not in this statement's
+// snapshot, so it is updated, which returns it.
 const givePlaces = `
 WITH given AS MATERIALIZED (
     SELECT * FROM unnest($1::integer[], $2::bigint[], $3::bigint[], $4::tid[], $5::text[], $6::boolean[]) AS g (run_id, ticket, user_id, at, email_key, on_list)

@@ -51,8 +51,8 @@ func (r Redis) Open() redis.UniversalClient {
 const (
 	// commandsAtOnce is how many commands of all servers of a process are on their
 	// way to Redis at once. Who finds no connection waits, for as long as for an
-	// answer: with one for each of a thousand servers that start together, half of
-	// the work of starting was connecting.
+	// answer. With room for one for each of a thousand servers that started
+	// together, fourteen hundred connections were made.
 	commandsAtOnce = 64
 
 	// serverBuffer is in bytes. The library's 32 KiB are for large answers.

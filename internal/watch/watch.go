@@ -97,9 +97,9 @@ func (w *Watch) Get(ctx context.Context, id uuid.UUID) (enroll.Registration, err
 }
 
 // Wait returns the registration as soon as enough says so of it, and at the latest
-// after d, or when the watch is ended. What it returns then is what was last known;
-// of who is still queued after d it is read, since the line has moved. The errors are those
-// of Get; the time for its reads is the caller's to bound.
+// after d, or when the watch is ended. What it returns then is what was last known,
+// except that one still queued after d is read again, since the line has moved. The
+// errors are those of Get; the time for its reads is the caller's to bound.
 func (w *Watch) Wait(ctx context.Context, id uuid.UUID, d time.Duration, enough func(enroll.Registration) bool) (enroll.Registration, error) {
 	start := time.Now() // before the read: whatever is heard of after this counts
 	r, err := w.Get(ctx, id)
