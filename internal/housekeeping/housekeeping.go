@@ -30,7 +30,8 @@ const turnTimeout = 5 * time.Second
 // a line. Any number of processes may do so: the end of a list is one request,
 // however many ask for it.
 func Run(ctx context.Context, ledger Ledger, interval time.Duration, ring func(enroll.Bundle), log *slog.Logger) error {
-	trouble := outage.New(log, slog.LevelWarn, "waiting lists do not end when they should")
+	trouble := outage.New(log, slog.LevelWarn, "waiting lists do not end when they should",
+		"waiting lists end in time again")
 	ticker := time.NewTicker(interval)
 	defer ticker.Stop()
 	for {

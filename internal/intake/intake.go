@@ -70,7 +70,8 @@ type waiting struct {
 // block, for every bundle that was committed.
 func New(ledger Ledger, o Options, ring func(enroll.Bundle), log *slog.Logger, reg prometheus.Registerer) *Intake {
 	in := &Intake{ledger: ledger, options: o, ring: ring, log: log}
-	in.outage = outage.New(log, slog.LevelError, "requests are not accepted")
+	in.outage = outage.New(log, slog.LevelError, "requests are not accepted",
+		"requests are accepted again")
 	for range o.Committers {
 		in.queues = append(in.queues, newQueue(max(o.Waiting/o.Committers, 1), o.Gathering, o.CommitTimeout/2))
 	}

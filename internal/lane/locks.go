@@ -35,7 +35,8 @@ type Locks interface {
 // is lost. It does nothing else: a ping that comes late loses every lane.
 func (s *Supervisor) keepLocks(ctx context.Context) error {
 	var wait backoff
-	away := outage.New(s.log, slog.LevelError, "there is no lane lock connection: this worker serves nothing")
+	away := outage.New(s.log, slog.LevelError, "there is no lane lock connection: this worker serves nothing",
+		"there is a lane lock connection again: this worker serves lanes")
 	for ctx.Err() == nil {
 		connecting, cancel := context.WithTimeout(ctx, connectTimeout)
 		locks, err := s.connect(connecting)
@@ -68,6 +69,7 @@ func (s *Supervisor) keepLocks(ctx context.Context) error {
 	defer s.mu.Unlock()
 	if s.locks != nil {
 		s.lose(context.Canceled)
+		s.ready.Store(false)
 		s.locks.Close()
 		s.locks = nil
 	}
@@ -78,6 +80,7 @@ func (s *Supervisor) hold(locks Locks) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.locks = locks
+	s.ready.Store(!s.stopping)
 	s.held, s.lose = context.WithCancelCause(context.Background())
 	clear(s.elsewhere) // some of it was this worker's own old session
 	select {
@@ -109,6 +112,7 @@ func (s *Supervisor) lost(err error) {
 	s.log.Error("the lane lock connection is lost, and all lanes with it", "lanes", len(s.lanes), "error", err)
 	s.metrics.lost.Inc()
 	s.lose(err)
+	s.ready.Store(false)
 	s.locks.Close()
 	s.locks = nil
 	clear(s.lanes)

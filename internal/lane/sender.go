@@ -51,7 +51,8 @@ func NewSender(c redis.UniversalClient, timeout, hush time.Duration, log *slog.L
 		redis: c, timeout: timeout, hush: hush, tasks: taskqueue.NewClient(c),
 		waiting: make(chan enroll.RunID, bundlesKept), pending: make(map[enroll.RunID]enroll.Bundle), woken: make(map[enroll.RunID]time.Time),
 	}
-	s.outage = outage.New(log, slog.LevelWarn, "bundles are not enqueued: the sweep settles them")
+	s.outage = outage.New(log, slog.LevelWarn, "bundles are not enqueued: the sweep settles them",
+		"bundles reach their queues again")
 	s.bundles = promauto.With(reg).NewCounterVec(prometheus.CounterOpts{
 		Name: "lastseat_bundles_total",
 		Help: "Bundles that were to be enqueued, by result: sent, failed (Redis refused or did not answer), dropped (too many waited), joined (one of the same run was waiting).",

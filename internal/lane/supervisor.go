@@ -49,13 +49,15 @@ type Supervisor struct {
 	metrics *Metrics
 	blind   *outage.Log // the sweep cannot look
 
-	deaf atomic.Bool // Redis did not answer this worker at the last two sweeps
+	deaf  atomic.Bool // Redis did not answer this worker at the last two sweeps
+	ready atomic.Bool // there is a lock connection, and this worker is not stopping
 
 	ending  sync.WaitGroup // lanes that have not ended, and last looks at their lines
 	closing sync.WaitGroup // servers of lanes that have
 
-	// mu also guards the lock connection: whoever starts or ends a lane talks
-	// to the database under it, for a millisecond or so.
+	// mu also guards the lock connection: starting or ending a lane talks to the
+	// database under it, for a millisecond or so, and for up to pingTimeout when
+	// the database hangs. Health checks must not take it.
 	mu        sync.Mutex
 	locks     Locks // nil while there is no connection
 	lanes     map[enroll.RunID]*lane
@@ -78,7 +80,8 @@ func NewSupervisor(connect func(context.Context) (Locks, error), ledger Ledger, 
 	return &Supervisor{
 		connect: connect, ledger: ledger, settler: settler, redis: asynqRedis, signals: signals,
 		options: o, log: log, metrics: m,
-		blind:     outage.New(log, slog.LevelWarn, "the sweep cannot look for lines that wait"),
+		blind: outage.New(log, slog.LevelWarn, "the sweep cannot look for lines that wait",
+			"the sweep can look for waiting lines again"),
 		lanes:     make(map[enroll.RunID]*lane),
 		elsewhere: make(map[enroll.RunID]time.Time),
 		heard:     make(map[enroll.RunID]time.Time),
@@ -88,11 +91,10 @@ func NewSupervisor(connect func(context.Context) (Locks, error), ledger Ledger, 
 	}
 }
 
-// Ready returns nil if this worker can own lanes.
+// Ready returns nil if this worker can own lanes. It never waits, so it needs no
+// context: mu can be held while the database hangs.
 func (s *Supervisor) Ready(context.Context) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.locks == nil || s.stopping {
+	if !s.ready.Load() {
 		return enroll.Errorf(enroll.Unavailable, "there is no lane lock connection")
 	}
 	return nil
@@ -131,6 +133,7 @@ func (s *Supervisor) endLanes() map[enroll.RunID]string {
 	runs := make(map[enroll.RunID]string)
 	s.mu.Lock()
 	s.stopping = true
+	s.ready.Store(false)
 	for run, l := range s.lanes {
 		runs[run] = l.slug
 		l.stop()

@@ -36,10 +36,11 @@ func (s *Supervisor) sweep(ctx context.Context) error {
 			before := away
 			away = s.redisAway(ctx)
 			s.deaf.Store(away && before) // one answer that is late does not make a worker deaf
+			runs := s.heardOf(now)       // every time, or nothing is forgotten while all runs are looked at
 			if away || now.Sub(all) >= s.options.SweepAllInterval {
 				all = now
 				s.lookAtAll(ctx)
-			} else if runs := s.heardOf(now); len(runs) > 0 {
+			} else if len(runs) > 0 {
 				s.lookAt(ctx, runs)
 			}
 		}
@@ -53,7 +54,8 @@ func (s *Supervisor) redisAway(ctx context.Context) bool {
 	return s.signals.Ping(ctx).Err() != nil
 }
 
-// heardOf returns the runs that were heard of in the last minute.
+// heardOf returns the runs that were heard of in the last minute, and forgets the
+// others.
 func (s *Supervisor) heardOf(now time.Time) []enroll.RunID {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/url"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -15,6 +16,7 @@ import (
 	"github.com/lastseat/lastseat/internal/enrolltest"
 	"github.com/lastseat/lastseat/internal/lane"
 	"github.com/lastseat/lastseat/internal/pgtest"
+	"github.com/lastseat/lastseat/internal/postgres"
 	"github.com/lastseat/lastseat/internal/pubsub"
 	"github.com/lastseat/lastseat/internal/taskqueue"
 )
@@ -37,6 +39,20 @@ func (s *slowLedger) LinesBehind(ctx context.Context, runs []enroll.RunID, age t
 		time.Sleep(s.look)
 	}
 	return s.Ledger.LinesBehind(ctx, runs, age)
+}
+
+// hangingLocks are lane locks whose pings hang until answers is closed, whatever
+// their context says.
+type hangingLocks struct {
+	lane.Locks
+	hangs   func() // at each ping
+	answers <-chan struct{}
+}
+
+func (h *hangingLocks) Ping(ctx context.Context) error {
+	h.hangs()
+	<-h.answers
+	return h.Locks.Ping(context.WithoutCancel(ctx))
 }
 
 // laneLocks returns how many lane locks are held.
@@ -110,6 +126,33 @@ func TestLanesInTrouble(t *testing.T) {
 		time.Sleep(2 * lane.IdleLocks)
 		if n := w.metric("lastseat_lane_locks_lost_total", ""); n > 0 {
 			t.Errorf("it was lost %v times", n)
+		}
+	})
+
+	t.Run("a worker says whether it is ready while the lock connection hangs", func(t *testing.T) {
+		t.Parallel()
+		p := newPlace(t)
+		hangs, answers := make(chan struct{}), make(chan struct{})
+		p.locks = func(ctx context.Context) (lane.Locks, error) {
+			locks, err := postgres.ConnectLaneLocks(ctx, p.url, pgtest.Options, lane.IdleLocks)
+			return &hangingLocks{Locks: locks, hangs: sync.OnceFunc(func() { close(hangs) }), answers: answers}, err
+		}
+		w := p.worker(p.store, nil)
+		<-hangs
+		asked := make(chan error, 1)
+		go func() { asked <- w.Ready(t.Context()) }()
+		select {
+		case err := <-asked:
+			if err != nil {
+				t.Errorf("it is not ready, although no lock is lost: %v", err)
+			}
+		case <-time.After(time.Minute):
+			t.Error("it does not say")
+		}
+		close(answers)
+		w.stop()
+		if w.Ready(t.Context()) == nil {
+			t.Error("a worker that has stopped is ready")
 		}
 	})
 

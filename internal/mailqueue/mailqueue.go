@@ -92,7 +92,8 @@ type Office struct {
 func NewOffice(outbox Outbox, o Options, log *slog.Logger, reg prometheus.Registerer) *Office {
 	return &Office{
 		outbox: outbox, options: o, log: log, metrics: newMetrics(reg),
-		blind: outage.New(log, slog.LevelWarn, "the outbox cannot be reached: mails wait"),
+		blind: outage.New(log, slog.LevelWarn, "the outbox cannot be reached: mails wait",
+			"the outbox can be reached again: mails are sent"),
 	}
 }
 

@@ -65,8 +65,9 @@ func NewPost(o *Office, queues redis.UniversalClient, send Send) *Post {
 		lease: claimTimeout + 2*o.options.SendTimeout,
 		// To end in the middle of an attempt would be to send a mail twice:
 		// there is time to claim it, to send it and to note that.
-		grace:  max(o.options.ShutdownTimeout, o.options.SendTimeout+2*claimTimeout),
-		server: outage.New(o.log, slog.LevelWarn, "the mail server takes no mail: mails wait"),
+		grace: max(o.options.ShutdownTimeout, o.options.SendTimeout+2*claimTimeout),
+		server: outage.New(o.log, slog.LevelWarn, "the mail server takes no mail: mails wait",
+			"the mail server takes mail again"),
 	}
 }
 

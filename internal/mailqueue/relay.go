@@ -36,7 +36,8 @@ func NewRelay(o *Office, c redis.UniversalClient) *Relay {
 	return &Relay{
 		Office: o,
 		tasks:  taskqueue.NewClient(c),
-		queue:  outage.New(o.log, slog.LevelWarn, "mails are not put on the queue: they wait in the outbox"),
+		queue: outage.New(o.log, slog.LevelWarn, "mails are not put on the queue: they wait in the outbox",
+			"mails reach the queue again"),
 	}
 }
 

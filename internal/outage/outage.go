@@ -16,7 +16,8 @@ const again = 10 * time.Second
 type Log struct {
 	log   *slog.Logger
 	level slog.Level
-	what  string // a sentence about the failure
+	fails string // what is so during the outage, as a sentence
+	works string // what is so after it
 
 	mu       sync.Mutex
 	since    time.Time // of the first failure; zero while all is well
@@ -24,9 +25,10 @@ type Log struct {
 	failures int
 }
 
-// New returns a log that calls a failure by the sentence what.
-func New(log *slog.Logger, level slog.Level, what string) *Log {
-	return &Log{log: log, level: level, what: what}
+// New returns a log that says fails while the thing is away, at level, and works
+// when it is back. Both are sentences that can be read alone.
+func New(log *slog.Logger, level slog.Level, fails, works string) *Log {
+	return &Log{log: log, level: level, fails: fails, works: works}
 }
 
 // Failed notes a failure, and logs the first of an outage and one every ten
@@ -43,7 +45,7 @@ func (l *Log) Failed(err error, args ...any) {
 	}
 	l.said = now
 	args = append([]any{"error", err, "failures", l.failures}, args...)
-	l.log.Log(context.Background(), l.level, l.what, args...)
+	l.log.Log(context.Background(), l.level, l.fails, args...)
 }
 
 // Worked notes a success, and logs the end of an outage.
@@ -53,6 +55,6 @@ func (l *Log) Worked() {
 	if l.since.IsZero() {
 		return
 	}
-	l.log.Info("it works again: "+l.what, "failures", l.failures, "after", time.Since(l.since))
+	l.log.Info(l.works, "failures", l.failures, "after", time.Since(l.since))
 	l.since, l.said, l.failures = time.Time{}, time.Time{}, 0
 }

@@ -13,7 +13,7 @@ import (
 func TestLog(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
-	l := outage.New(slog.New(slog.NewTextHandler(&out, nil)), slog.LevelWarn, "the well is dry")
+	l := outage.New(slog.New(slog.NewTextHandler(&out, nil)), slog.LevelWarn, "the well is dry", "the well has water again")
 	l.Worked() // nothing to say
 	for range 1000 {
 		l.Failed(errors.New("no water"), "run", "go-1")
@@ -25,7 +25,7 @@ func TestLog(t *testing.T) {
 	if len(lines) != 3 {
 		t.Fatalf("got %d lines:\n%s", len(lines), out.String())
 	}
-	for i, want := range []string{`level=WARN msg="the well is dry" error="no water" failures=1 run=go-1`, "failures=1000", "failures=1"} {
+	for i, want := range []string{`level=WARN msg="the well is dry" error="no water" failures=1 run=go-1`, `level=INFO msg="the well has water again" failures=1000`, `msg="the well is dry" error="no water" failures=1`} {
 		if !strings.Contains(lines[i], want) {
 			t.Errorf("line %d lacks %q: %s", i, want, lines[i])
 		}

@@ -156,7 +156,8 @@ func ListenSettled(ctx context.Context, c redis.UniversalClient, log *slog.Logge
 const silence = 2 * time.Second
 
 func listen(ctx context.Context, c redis.UniversalClient, channel string, log *slog.Logger, connected func(), each func(string) error) error {
-	away := outage.New(log.With("channel", channel), slog.LevelWarn, "there is no subscription to Redis: looking takes its place")
+	away := outage.New(log.With("channel", channel), slog.LevelWarn, "there is no subscription to Redis: looking takes its place",
+		"there is a subscription to Redis again")
 	for {
 		err := subscribe(ctx, c, channel, log, func() {
 			away.Worked()
