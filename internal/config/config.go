@@ -124,7 +124,7 @@ type Worker struct {
 	// SweepInterval is the time between sweeps of the runs heard of in the last minute, 100ms..1m. It is also the time
 	// between two looks for mails that are due and for waiting lists that end, so a confirmation may wait for it once.
 	SweepInterval time.Duration `yaml:"sweep_interval" bounds:"100ms..1m"`
-	// SweepAllInterval is the time between sweeps of all runs, 100ms..10m.
+	// SweepAllInterval is the time between sweeps of all runs, 100ms..10m. Not less than SweepInterval.
 	SweepAllInterval time.Duration `yaml:"sweep_all_interval" bounds:"100ms..10m"`
 	// ShutdownTimeout is how long lanes may take to finish what they settle when the process is told to stop, 1s..10m,
 	// and mails that are being sent. Those get at least Mail.ConnectTimeout + Mail.SendTimeout + 10s: one that is broken

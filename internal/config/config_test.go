@@ -180,8 +180,9 @@ func TestBoundsIncludeBothEndsAndNothingBeyond(t *testing.T) {
 			t.Parallel()
 			low, high, _ := strings.Cut(f.bounds, "..")
 			below, above := beyond(t, f, low, -1), beyond(t, f, high, +1)
-			// Keeps the rules between the timeouts out of the way.
+			// Keeps the rules between two settings out of the way.
 			environ := []string{giveURL, "LASTSEAT_POSTGRES_STATEMENT_TIMEOUT=5m", "LASTSEAT_POSTGRES_LOCK_TIMEOUT=100ms", "LASTSEAT_INTAKE_COMMIT_TIMEOUT=1m",
+				"LASTSEAT_WORKER_SWEEP_INTERVAL=100ms", "LASTSEAT_WORKER_SWEEP_ALL_INTERVAL=10m",
 				"LASTSEAT_MAIL_RETRY_MIN=100ms", "LASTSEAT_MAIL_RETRY_MAX=1h"}
 			for text, good := range map[string]bool{below: false, low: true, high: true, above: false} {
 				_, err := config.Load("", append(slices.Clone(environ), f.variable+"="+text))

@@ -116,6 +116,10 @@ func TestBadValuesAreRefused(t *testing.T) {
 		"public URL, other scheme": {"api.public_url", "ftp://h", "must begin with http:// or https://"},
 		"public URL with query":    {"api.public_url", "http://h/?a", "must not hold a ? or a #"},
 		"public URL with password": {"api.public_url", "http://u:pw@h", "must not hold a user or a password"},
+		"sweeps of all runs, more often than others": {
+			"worker.sweep_all_interval", "999ms",
+			"must not be less than worker.sweep_interval, which is 1s; it is 999ms",
+		},
 		"proxy by name": {
 			"api.trusted_proxies", "10.0.0.1,proxy",
 			`must list IP addresses and CIDR ranges; "proxy" is neither`,

@@ -36,6 +36,9 @@ func (l *loader) validate(c Config) {
 	l.check("intake.commit_timeout",
 		moreThanTwice(c.Intake.CommitTimeout, "postgres.lock_timeout", c.Postgres.LockTimeout))
 
+	l.check("worker.sweep_all_interval",
+		notLess(c.Worker.SweepAllInterval, "worker.sweep_interval", c.Worker.SweepInterval))
+
 	l.check("api.listen", listenAddress(c.API.Listen))
 	l.check("api.admin_listen", listenAddress(c.API.AdminListen))
 	l.check("worker.admin_listen", listenAddress(c.Worker.AdminListen))

@@ -94,6 +94,9 @@ ORDER BY r.id, p.ticket`
 // nothing is known about the outcome; settle again to find out.
 func (s *Store) Settle(ctx context.Context, runs []enroll.RunID, terms enroll.Terms) (map[enroll.RunID]enroll.Progress, error) {
 	const doing = "settling"
+	if len(runs) == 0 {
+		return map[enroll.RunID]enroll.Progress{}, nil // there is nothing to share the budget among
+	}
 	conn, err := s.pool.Acquire(ctx)
 	if err != nil {
 		return nil, translate(doing, err)

@@ -32,6 +32,14 @@ func TestSettle(t *testing.T) {
 		}
 	})
 
+	t.Run("of no runs is nothing", func(t *testing.T) {
+		t.Parallel()
+		s := pgtest.Open(t, pgtest.URL(t))
+		if progress := settle(t, s); len(progress) > 0 {
+			t.Errorf("progress %+v", progress)
+		}
+	})
+
 	t.Run("knows who holds a seat from earlier settlements", func(t *testing.T) {
 		t.Parallel()
 		url := pgtest.URL(t)
