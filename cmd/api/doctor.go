@@ -71,7 +71,9 @@ func visit(ctx context.Context, c config.Config, asked doctor.Options) (doctor.R
 		return doctor.Report{}, fmt.Errorf("postgres.url: %w", err)
 	}
 	defer store.Close()
-	if err := store.Ready(ctx); err != nil {
+	bounded, cancel := context.WithTimeout(ctx, o.ConnectTimeout+o.StatementTimeout)
+	defer cancel()
+	if err := store.Ready(bounded); err != nil {
 		return doctor.Report{}, err
 	}
 	progress, clear := showProgress(os.Stderr)

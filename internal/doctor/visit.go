@@ -65,7 +65,8 @@ func (r Report) Wrong() (wrong, warnings int) {
 	return wrong, warnings
 }
 
-// perRun is how long the check of one run may take.
+// perRun is how long the check of one run may take, and the look at the
+// installation before it.
 const perRun = 5 * time.Minute
 
 // Visit checks one run, or all of them and the installation. The report holds
@@ -73,13 +74,15 @@ const perRun = 5 * time.Minute
 // such run.
 func Visit(ctx context.Context, l Ledger, o Options) (Report, error) {
 	var report Report
-	trouble, err := l.Trouble(ctx)
+	bounded, cancel := context.WithTimeout(ctx, perRun)
+	defer cancel()
+	trouble, err := l.Trouble(bounded)
 	if err != nil {
 		return report, err
 	}
 	slugs := []string{o.Run}
 	if o.Run == "" {
-		if slugs, err = l.Slugs(ctx); err != nil {
+		if slugs, err = l.Slugs(bounded); err != nil {
 			return report, err
 		}
 	}

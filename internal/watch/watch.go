@@ -80,8 +80,11 @@ func New(reader Reader, log *slog.Logger) *Watch {
 	}
 }
 
-// Get returns the registration, or an error of code NotFound or Unavailable.
+// Get returns the registration, or an error of code NotFound or Unavailable, or
+// the context's. It takes readTimeout at most, however many reads are ahead of it.
 func (w *Watch) Get(ctx context.Context, id uuid.UUID) (enroll.Registration, error) {
+	ctx, cancel := context.WithTimeout(ctx, readTimeout)
+	defer cancel()
 	r := &read{id: id, done: make(chan answer, 1)}
 	select {
 	case w.reads <- r:
@@ -99,7 +102,7 @@ func (w *Watch) Get(ctx context.Context, id uuid.UUID) (enroll.Registration, err
 // Wait returns the registration as soon as enough says so of it, and at the latest
 // after d, or when the watch is ended. What it returns then is what was last known,
 // except that one still queued after d is read again, since the line has moved. The
-// errors are those of Get; the time for its reads is the caller's to bound.
+// errors are those of Get, which also bounds the two reads.
 func (w *Watch) Wait(ctx context.Context, id uuid.UUID, d time.Duration, enough func(enroll.Registration) bool) (enroll.Registration, error) {
 	start := time.Now() // before the read: whatever is heard of after this counts
 	r, err := w.Get(ctx, id)
