@@ -2,8 +2,8 @@
 # and twice at the same time. What it makes lies below .dev/.
 
 GO       ?= go
-PEOPLE   ?= 500
-SEATS    ?= 20
+PEOPLE   ?=
+SEATS    ?=
 WAITLIST ?= 0
 CANCEL   ?= 0
 SECONDS  ?=
@@ -11,6 +11,7 @@ SEED     ?=
 QUICK    ?=
 CASES    ?=
 ROUNDS   ?=
+COMMIT   ?=
 JSON     ?=
 ARGS     ?=
 
@@ -21,10 +22,10 @@ dev = mkdir -p .dev/bin && new=.dev/bin/dev.$$$$ && \
 	exec .dev/bin/dev
 
 .DEFAULT_GOAL := help
-.PHONY: help run test fuzz rush chaos oversell bench lint build
+.PHONY: help run test fuzz rush chaos oversell bench bench-against lint build
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 run: ## Postgres, Redis, API and worker in the foreground, with example courses (Ctrl-C stops it)
 	@$(dev) run
@@ -36,7 +37,7 @@ fuzz: ## every fuzz test for SECONDS=5, one after the other; says where an input
 	@$(dev) fuzz -seconds=$(or $(SECONDS),5)
 
 rush: ## PEOPLE=500 want SEATS=20 at once; WAITLIST=300 (or all) places to wait, CANCEL=0.3 of them cancel; JSON=1: numbers
-	@$(dev) rush -people=$(PEOPLE) -seats=$(SEATS) -waitlist=$(WAITLIST) -cancel=$(CANCEL) $(if $(JSON),-json)
+	@$(dev) rush -people=$(or $(PEOPLE),500) -seats=$(or $(SEATS),20) -waitlist=$(WAITLIST) -cancel=$(CANCEL) $(if $(JSON),-json)
 
 chaos: ## SECONDS=60 of everything breaking while people ask; then every promise is checked. SEED= repeats it; JSON=1: numbers
 	@$(dev) chaos -seconds=$(or $(SECONDS),60) $(if $(SEED),-seed=$(SEED)) $(if $(JSON),-json)
@@ -46,6 +47,9 @@ oversell: ## the usual answers to the question of the last seat, then lastseat, 
 
 bench: ## lastseat beside the other answers, measured; QUICK=1: a smoke run; CASES=lone,grown RIVALS=guarded ROUNDS=3; JSON=1: numbers
 	@$(dev) bench $(if $(CASES),-cases=$(CASES)) $(if $(RIVALS),-rivals=$(RIVALS)) $(if $(ROUNDS),-rounds=$(ROUNDS)) $(if $(QUICK),-quick) $(if $(JSON),-json)
+
+bench-against: ## this tree beside COMMIT=abc123: CPU time per seated person in ROUNDS=10 rushes each, PEOPLE=5000; JSON=1: numbers
+	@$(dev) bench-against -commit=$(COMMIT) -rounds=$(or $(ROUNDS),10) -people=$(or $(PEOPLE),5000) $(if $(SEATS),-seats=$(SEATS)) $(if $(JSON),-json)
 
 lint: ## go vet, gofmt, golangci-lint
 	$(GO) vet ./...

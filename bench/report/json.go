@@ -28,6 +28,7 @@ type rivalJSON struct {
 	PerSecond *float64 `json:"per_second"`
 	P50       *float64 `json:"p50_ms"`
 	P99       *float64 `json:"p99_ms"`
+	CPUSeated *float64 `json:"cpu_ms_per_seated"`
 	Oversold  float64  `json:"oversold"`
 	Pool      int      `json:"pool"`
 	GaveUp    float64  `json:"gave_up"`
@@ -36,7 +37,7 @@ type rivalJSON struct {
 }
 
 // always are the numbers of Lastseat that each case has, if only as null.
-var always = []Metric{Accepted, Decided, DecidedP50, DecidedP99, CPU}
+var always = []Metric{Accepted, Decided, DecidedP50, DecidedP99, CPU, CPUSeated}
 
 // WriteJSON writes the report as one object in one line.
 func (r *Report) WriteJSON(w io.Writer) error {
@@ -72,7 +73,7 @@ func (e *Entrant) json() rivalJSON {
 	j := rivalJSON{Oversold: rounded(m[Oversold]), Pool: e.Pool, GaveUp: rounded(m[GaveUp]), Recording: e.Recording, Rounds: len(e.Samples)}
 	if len(e.Samples) > 0 {
 		p50, p99 := e.latency()
-		j.PerSecond, j.P50, j.P99 = known(rate(m)), known(p50), known(p99)
+		j.PerSecond, j.P50, j.P99, j.CPUSeated = known(rate(m)), known(p50), known(p99), known(valueOf(m, CPUSeated))
 	}
 	return j
 }
@@ -80,15 +81,17 @@ func (e *Entrant) json() rivalJSON {
 // latency returns how long a decision takes.
 func (e *Entrant) latency() (p50, p99 float64) {
 	m := Median(e.Samples)
-	of := func(m Sample, decided, answered Metric) float64 {
-		for _, name := range []Metric{decided, answered} {
-			if x, has := m[name]; has {
-				return x
-			}
+	return valueOf(m, DecidedP50, AnsweredP50), valueOf(m, DecidedP99, AnsweredP99)
+}
+
+// valueOf returns the first of the numbers that was measured; NaN if none was.
+func valueOf(s Sample, metrics ...Metric) float64 {
+	for _, m := range metrics {
+		if x, has := s[m]; has {
+			return x
 		}
-		return math.NaN()
 	}
-	return of(m, DecidedP50, AnsweredP50), of(m, DecidedP99, AnsweredP99)
+	return math.NaN()
 }
 
 // ceiling returns the median of the ceilings of all cases that consist of nothing

@@ -26,6 +26,7 @@ const (
 	CPUPostgres   Metric = "cpu_postgres_ms_per_request"
 	CPURedis      Metric = "cpu_redis_ms_per_request"
 	CPUClient     Metric = "cpu_client_ms_per_request"
+	CPUSeated     Metric = "cpu_ms_per_seated" // of all processes together, for each person who got a seat
 	Oversold      Metric = "oversold"
 	GaveUp        Metric = "gave_up"          // who were sent away undecided
 	Plain         Metric = "plain_per_second" // accepted in the same rush without what the case adds

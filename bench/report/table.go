@@ -40,7 +40,7 @@ func (c *Case) write(b *strings.Builder) {
 	if len(c.Rivals) == 0 && c.Ceiling == nil {
 		return
 	}
-	rows := [][]string{{"contender", "per second", "Lastseat / it", "p50 ms", "p99 ms", "oversold", "pool", "rounds", "does not promise"}}
+	rows := [][]string{{"contender", "per second", "Lastseat / it", "p50 ms", "p99 ms", "cpu ms per seat", "oversold", "pool", "rounds", "does not promise"}}
 	own := c.Lastseat
 	own.Name, own.Lacks = "Lastseat", "–"
 	rows = append(rows, own.row("1"))
@@ -61,7 +61,7 @@ func (c *Case) write(b *strings.Builder) {
 func (c *Case) numbers() (rows [][]string) {
 	m := Median(c.Lastseat.Samples)
 	for _, name := range []Metric{
-		Accepted, Decided, Plain, AnsweredP50, AnsweredP99, DecidedP50, DecidedP99, CPU, CPUPostgres, CPURedis, CPUClient,
+		Accepted, Decided, Plain, AnsweredP50, AnsweredP99, DecidedP50, DecidedP99, CPU, CPUPostgres, CPURedis, CPUClient, CPUSeated,
 		APIShare, WorkerShare, PostgresShare, RedisShare, PostgresOps, RedisOps,
 	} {
 		if x, has := m[name]; has {
@@ -82,7 +82,7 @@ func (e *Entrant) row(ratio string) []string {
 	if m[GaveUp] > 0 {
 		oversold += fmt.Sprintf(" (%s gave up)", number(m[GaveUp]))
 	}
-	return []string{e.Name, number(rate(m)), ratio, number(p50), number(p99), oversold, pool, fmt.Sprint(len(e.Samples)), e.Lacks}
+	return []string{e.Name, number(rate(m)), ratio, number(p50), number(p99), number(valueOf(m, CPUSeated)), oversold, pool, fmt.Sprint(len(e.Samples)), e.Lacks}
 }
 
 // number shows three digits that count.

@@ -119,7 +119,7 @@ func (t *tool) bench(ctx context.Context, args []string) error {
 			return r.WriteJSON(t.stdout)
 		}
 		return nil
-	}))
+	}, "./bench/cmd/rival"))
 }
 
 // explain says who the contenders are and what the words mean.

@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/url"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -22,9 +24,8 @@ type arena struct {
 	f        *folder
 	sink     *sink
 	services services
-	postgres int // its process, 0 = not ours
-	redis    int
-	admin    *pgx.Conn // makes and drops databases
+	own      map[part]int // the processes of those services that are ours
+	admin    *pgx.Conn    // makes and drops databases
 	cache    *redis.Client
 	name     string // of this bench, in the names of its databases: the server may be somebody's
 	made     int    // databases so far
@@ -37,16 +38,17 @@ func (a *arena) template() string { return a.name + "_template" }
 // askedConnections is how many connections ask at once.
 const askedConnections = 256
 
-// withArena builds the programs, starts the services and calls body.
-func (t *tool) withArena(ctx context.Context, body func(context.Context, *arena) error) error {
+// withArena builds api and worker and what else is named, starts the services and
+// calls body.
+func (t *tool) withArena(ctx context.Context, body func(context.Context, *arena) error, packages ...string) error {
 	sink, err := t.startSink(false)
 	if err != nil {
 		return wrap("starting the mail sink", err)
 	}
 	defer sink.stop()
 	return t.withFolder(ctx, "bench", true, func(ctx context.Context, family *family, f *folder) error {
-		t.log.printf("building api, worker and the rivals")
-		if err := t.build(ctx, f, "./bench/cmd/rival"); err != nil {
+		t.log.printf("building %s", strings.Join(append([]string{"api", "worker"}, packages...), ", "))
+		if err := t.build(ctx, f, packages...); err != nil {
 			return err
 		}
 		a := &arena{t: t, f: f, sink: sink, pools: make(map[string]bestPool), name: "lastseat_bench_" + uuid.NewString()[:8]}
@@ -61,14 +63,7 @@ func (t *tool) withArena(ctx context.Context, body func(context.Context, *arena)
 		if a.services, err = t.startServices(ctx, family, f, postgresOptions{durable: true, maxConnections: 200, database: "lastseat"}); err != nil {
 			return err
 		}
-		for _, p := range family.members {
-			switch p.name {
-			case "postgres":
-				a.postgres = p.pid
-			case "redis":
-				a.redis = p.pid
-			}
-		}
+		a.own = family.pids()
 		return a.with(ctx, body)
 	})
 }
@@ -88,16 +83,13 @@ func (a *arena) with(ctx context.Context, body func(context.Context, *arena) err
 	}
 	a.cache = redis.NewClient(o)
 	defer a.cache.Close()
-	if err := a.create(ctx, a.template(), ""); err != nil {
-		return err
-	}
 	defer func() {
 		if e := a.drop(ctx, a.template()); err == nil {
 			err = e
 		}
 	}()
-	if err := a.quiet.migrate(ctx, a.f, a.stack(a.template()), stackOptions{}); err != nil {
-		return a.withWords(err)
+	if err := a.makeTemplate(ctx, a.tree()); err != nil {
+		return err
 	}
 	return body(ctx, a)
 }
@@ -142,7 +134,7 @@ func (a *arena) fresh(ctx context.Context, template string) (name string, drop f
 	if err := a.create(ctx, name, template); err != nil {
 		return "", nil, err
 	}
-	if a.redis != 0 {
+	if a.own[partRedis] != 0 {
 		if err := a.cache.FlushAll(ctx).Err(); err != nil {
 			return "", nil, wrap("emptying Redis", err)
 		}
@@ -165,6 +157,14 @@ func (a *arena) drop(ctx context.Context, name string) error {
 	defer cancel()
 	_, err := a.admin.Exec(ctx, "DROP DATABASE IF EXISTS "+name+" WITH (FORCE)")
 	return wrap("dropping database "+name, err)
+}
+
+// startMeter begins to measure the processes of a contender, and what they work
+// with.
+func (a *arena) startMeter(processes map[part]int) *meter {
+	all := maps.Clone(a.own)
+	maps.Copy(all, processes)
+	return startMeter(all)
 }
 
 // checkpoint writes out what was done before, so that it is not written while

@@ -80,7 +80,7 @@ func request(slug string, n int) []byte {
 // staged is a contender that is ready to be asked.
 type staged interface {
 	address() string // host:port of its door
-	processes() []int
+	processes() map[part]int
 	mayBeCut() bool // it need not decide all
 	// undecided tells whether something that was accepted so far is not decided.
 	// Accepted is how much that is, of those who answer before they decide.
@@ -118,21 +118,45 @@ func (a *arena) cell(ctx context.Context, s staged, r rushOf) (report.Sample, er
 	if err := awaitDecisions(ctx, s, sum, r.limit); err != nil {
 		return nil, err
 	}
-	meter.stop(sample, sum.answered)
+	used := meter.used()
 	last, err := s.judge(ctx, sum.told, sample)
 	if err != nil {
 		return nil, err
 	}
+	noteCPU(sample, used, sum.answered)
 	if !last.IsZero() {
 		// It counts from the first request, on the clock of the same machine.
 		sample[report.Decided] = report.PerSecond(int(sample[decidedCount]), last.Sub(sum.first))
 	}
 	delete(sample, decidedCount)
+	delete(sample, seatedCount)
 	return sample, nil
 }
 
-// decidedCount is a number that judge passes on.
-const decidedCount report.Metric = "decided"
+// decidedCount and seatedCount are numbers that judge passes on.
+const (
+	decidedCount report.Metric = "decided"
+	seatedCount  report.Metric = "seated"
+)
+
+// noteCPU notes what was used for each request, and for each person who got a
+// seat.
+func noteCPU(sample report.Sample, used cpuTimes, requests int) {
+	programs := []part{partAPI, partWorker}
+	if _, is := used[partRival]; is {
+		programs = []part{partRival}
+	}
+	note := func(m report.Metric, count float64, parts ...part) {
+		if total, known := used.sum(parts...); known && count > 0 {
+			sample[m] = report.Milliseconds(total) / count
+		}
+	}
+	note(report.CPU, float64(requests), programs...)
+	note(report.CPUPostgres, float64(requests), partPostgres)
+	note(report.CPURedis, float64(requests), partRedis)
+	note(report.CPUClient, float64(requests), partClient)
+	note(report.CPUSeated, sample[seatedCount], append(programs, partPostgres, partRedis, partClient)...)
+}
 
 // settledInterval is the time between two looks at whether all is decided, which
 // take something from those who decide.

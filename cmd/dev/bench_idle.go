@@ -43,19 +43,18 @@ func measureIdle(ctx context.Context, a *arena, c benchCase, plan benchPlan) (*r
 			return err
 		}
 		began := time.Now()
-		meters := map[report.Metric]*meter{report.WorkerShare: a.startMeter(l.pids[:1]), report.APIShare: a.startMeter(l.pids[1:])}
+		meter := a.startMeter(l.pids)
 		if !sleep(ctx, lasts) {
 			return context.Cause(ctx)
 		}
 		s := report.Sample{}
 		took := time.Since(began)
-		share := func(m report.Metric, used time.Duration) { s[m] = 100 * used.Seconds() / took.Seconds() }
-		for m, meter := range meters {
-			used := meter.used()
-			for of, as := range map[report.Metric]report.Metric{report.CPU: m, report.CPUPostgres: report.PostgresShare, report.CPURedis: report.RedisShare} {
-				if x, known := used[of]; known {
-					share(as, x)
-				}
+		used := meter.used()
+		for of, as := range map[part]report.Metric{
+			partAPI: report.APIShare, partWorker: report.WorkerShare, partPostgres: report.PostgresShare, partRedis: report.RedisShare,
+		} {
+			if x, known := used[of]; known {
+				s[as] = 100 * x.Seconds() / took.Seconds()
 			}
 		}
 		now, err := a.operations(ctx, l)

@@ -22,19 +22,24 @@ var benchLog = []string{"LASTSEAT_LOG_LEVEL=warn"}
 // have by default, on a database of their own.
 type lastseat struct {
 	api  string // host:port
-	pids []int  // the worker's, the api's
+	pids map[part]int
 	conn *pgx.Conn
 	url  string // of the database
 }
 
-func (l *lastseat) address() string  { return l.api }
-func (l *lastseat) processes() []int { return l.pids }
-func (l *lastseat) mayBeCut() bool   { return false }
+func (l *lastseat) address() string         { return l.api }
+func (l *lastseat) processes() map[part]int { return l.pids }
+func (l *lastseat) mayBeCut() bool          { return false }
 
-// withLastseat starts Lastseat on a copy of the template, with the runs, calls body
-// and takes all of it away.
-func (a *arena) withLastseat(ctx context.Context, runs []rivals.Run, body func(context.Context, *lastseat) error) (err error) {
-	database, drop, err := a.fresh(ctx, a.template())
+// withLastseat starts this tree's Lastseat on a copy of its template, with the
+// runs, calls body and takes all of it away.
+func (a *arena) withLastseat(ctx context.Context, runs []rivals.Run, body func(context.Context, *lastseat) error) error {
+	return a.withEdition(ctx, a.tree(), runs, body)
+}
+
+// withEdition does the same with any edition of Lastseat.
+func (a *arena) withEdition(ctx context.Context, e edition, runs []rivals.Run, body func(context.Context, *lastseat) error) (err error) {
+	database, drop, err := a.fresh(ctx, e.template)
 	if err != nil {
 		return err
 	}
@@ -53,18 +58,14 @@ func (a *arena) withLastseat(ctx context.Context, runs []rivals.Run, body func(c
 		return wrap("making the runs", err)
 	}
 	return a.withCast(ctx, func(ctx context.Context, cast *family) error {
-		if err := a.quiet.startPrograms(ctx, cast, a.f, s, stackOptions{env: benchLog}); err != nil {
+		if err := a.quiet.startPrograms(ctx, cast, a.f, s, stackOptions{env: benchLog, programs: e.programs}); err != nil {
 			return a.withWords(err)
 		}
 		door, err := url.Parse(s.APIURL)
 		if err != nil {
 			return err
 		}
-		l := &lastseat{api: door.Host, conn: conn, url: s.PostgresURL}
-		for _, p := range cast.members { // in the order in which they were started
-			l.pids = append(l.pids, p.pid)
-		}
-		return body(ctx, l)
+		return body(ctx, &lastseat{api: door.Host, pids: cast.pids(), conn: conn, url: s.PostgresURL})
 	})
 }
 
@@ -112,17 +113,17 @@ func (l *lastseat) readDecisions(ctx context.Context, told map[int]int, sample r
 			return last, fmt.Errorf("%d requests were answered with status %d", n, status)
 		}
 	}
-	var decided, oversold int
+	var decided, seated, oversold int
 	var p50, p99 *float64
 	var end *time.Time
 	err = l.conn.QueryRow(ctx, `
-		SELECT count(*), max(decided_at),
+		SELECT count(*), count(*) FILTER (WHERE status = 'confirmed'), max(decided_at),
 		       1000 * percentile_disc(0.50) WITHIN GROUP (ORDER BY extract(epoch FROM decided_at - accepted_at)::float8),
 		       1000 * percentile_disc(0.99) WITHIN GROUP (ORDER BY extract(epoch FROM decided_at - accepted_at)::float8),
 		       (SELECT coalesce(sum(greatest((SELECT count(*) FROM attendances a WHERE a.run_id = r.id) - r.capacity, 0)), 0)::integer FROM runs r)
 		FROM requests q JOIN runs r ON r.id = q.run_id
 		WHERE q.decided_at IS NOT NULL AND CASE WHEN $1 = '' THEN r.slug <> $2 ELSE r.slug = $1 AND q.ticket > $3 END`, slug, warmRun.Slug, after).
-		Scan(&decided, &end, &p50, &p99, &oversold)
+		Scan(&decided, &seated, &end, &p50, &p99, &oversold)
 	switch {
 	case err != nil:
 		return last, wrap("reading the line", err)
@@ -134,7 +135,8 @@ func (l *lastseat) readDecisions(ctx context.Context, told map[int]int, sample r
 		return last, errors.New("nothing was asked")
 	}
 	sample[report.Oversold] = 0
-	sample[report.DecidedP50], sample[report.DecidedP99], sample[decidedCount] = *p50, *p99, float64(decided)
+	sample[report.DecidedP50], sample[report.DecidedP99] = *p50, *p99
+	sample[decidedCount], sample[seatedCount] = float64(decided), float64(seated)
 	return *end, nil
 }
 

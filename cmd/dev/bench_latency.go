@@ -171,6 +171,7 @@ func (a *arena) latency(ctx context.Context, s staged, people func(context.Conte
 		return nil, err
 	}
 	delete(sample, decidedCount)
+	delete(sample, seatedCount)
 	if v, is := s.(*rival); is && v.Async {
 		return sample, nil // from accepted to decided, as its table has it
 	}

@@ -27,9 +27,9 @@ type rival struct {
 	rush rushOf
 }
 
-func (r *rival) address() string  { return r.door }
-func (r *rival) processes() []int { return []int{r.pid} }
-func (r *rival) mayBeCut() bool   { return true }
+func (r *rival) address() string         { return r.door }
+func (r *rival) processes() map[part]int { return map[part]int{partRival: r.pid} }
+func (r *rival) mayBeCut() bool          { return true }
 
 // withRival starts a contender with a pool of that size on an empty database, with
 // the runs of the rush, calls body and takes all of it away.
@@ -145,6 +145,7 @@ func (r *rival) judge(ctx context.Context, told map[int]int, sample report.Sampl
 		return last, err
 	}
 	sample[report.Oversold], sample[report.GaveUp] = float64(found.Oversold), float64(told[http.StatusServiceUnavailable])
+	sample[seatedCount] = float64(found.Seated)
 	if r.Async {
 		sample[report.DecidedP50], sample[report.DecidedP99] = found.DecidedP50, found.DecidedP99
 		sample[decidedCount] = float64(found.Recorded)

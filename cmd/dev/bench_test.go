@@ -154,12 +154,12 @@ func TestChooseRounds(t *testing.T) {
 func TestParseStat(t *testing.T) {
 	t.Parallel()
 	const line = "42 (a (b) c) S 7 42 42 0 -1 4194560 100 0 0 0 150 50 30 20 20 0 8 0 12345 0 0\n"
-	own, ended, parent, ok := parseStat([]byte(line))
-	if !ok || own != 2*time.Second || ended != 500*time.Millisecond || parent != 7 {
-		t.Errorf("got %v, %v, %d, %t", own, ended, parent, ok)
+	ended, parent, ok := parseStat([]byte(line))
+	if !ok || ended != 500*time.Millisecond || parent != 7 {
+		t.Errorf("got %v, %d, %t", ended, parent, ok)
 	}
-	for _, bad := range []string{"", "42 a S 7", "42 (a) S 7 42", strings.Replace(line, "150", "x", 1)} {
-		if _, _, _, ok := parseStat([]byte(bad)); ok {
+	for _, bad := range []string{"", "42 a S 7", "42 (a) S 7 42", strings.Replace(line, " 30 ", " x ", 1)} {
+		if _, _, ok := parseStat([]byte(bad)); ok {
 			t.Errorf("%q is taken for a stat", bad)
 		}
 	}

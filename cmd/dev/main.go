@@ -12,7 +12,9 @@
 //	oversell.go   dev oversell: the usual answers beside this one
 //	bench.go      dev bench: the same as a measurement. bench_cases.go: what is measured; bench_arena.go: on what;
 //	              bench_cell.go: one contender, once; bench_lastseat.go and bench_rival.go: the contenders' processes;
-//	              bench_meter.go: CPU time
+//	              meter.go: CPU time
+//	against.go    dev bench-against: this tree and another commit. against_edition.go: how they are built and
+//	              judged; against_report.go: what is printed
 //	seed.go       the example courses and runs
 //	test.go       dev test: go test on services of its own
 //	fuzz.go       dev fuzz: every fuzz test for some seconds
@@ -57,6 +59,9 @@ usage: dev <command> [arguments]
   bench [-cases IDS] [-rounds N] [-quick] [-json]
                           lastseat and the other answers, measured one after the other on the same services; -quick is
                           a smoke run
+  bench-against -commit COMMIT [-rounds N] [-people N] [-seats N] [-json]
+                          the same rush on this tree and on another commit, in turns (10 rounds), each on a database
+                          of its own; the medians, and how much CPU time a seated person takes in comparison
   test [go test args]     the whole suite with -race -shuffle=on on a Postgres of its own
   fuzz [-seconds N]       every fuzz test for N seconds (5), one after the other
   help                    this text
@@ -125,6 +130,8 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 		do = (*tool).chaos
 	case "bench":
 		do = (*tool).bench
+	case "bench-against":
+		do = (*tool).benchAgainst
 	case "oversell":
 		do = (*tool).oversell
 	case "test":

@@ -198,6 +198,17 @@ func (f *family) adopt(p *process) {
 	})
 }
 
+// pids returns the processes of the members by what they do.
+func (f *family) pids() map[part]int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	pids := make(map[part]int, len(f.members))
+	for _, p := range f.members {
+		pids[part(p.name)] = p.pid
+	}
+	return pids
+}
+
 // halt stops all members, the youngest first, and waits for them.
 func (f *family) halt() {
 	for i := len(f.members) - 1; i >= 0; i-- {

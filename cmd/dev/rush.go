@@ -131,9 +131,11 @@ func (t *tool) race(ctx context.Context, s *stack, plan rushPlan) (result, []*cl
 		run, err := store.Run(ctx, slug)
 		return run.Waiting(), err
 	}
+	meter := startMeter(s.Processes)
 	if err := t.ask(ctx, newCrowd(plan, clicks, s.APIURL, slug, waiting)); err != nil {
 		return result{}, nil, err
 	}
+	used := meter.used()
 	after, err := settledBy(ctx, s.WorkerAdminURL)
 	if err != nil {
 		return result{}, nil, err
@@ -143,6 +145,7 @@ func (t *tool) race(ctx context.Context, s *stack, plan rushPlan) (result, []*cl
 		return result{}, nil, err
 	}
 	r := judge(plan, clicks, written)
+	r.rushCPU = newRushCPU(used, r.Confirmed)
 	r.SettledByTaskShare = rounded(share(after.task-before.task, after.sweep-before.sweep))
 	mail, err := t.awaitMail(ctx, s, slug)
 	if err != nil {

@@ -37,6 +37,7 @@ type rushJSON struct {
 	Promoted                int     `json:"promoted"`
 	PromotedOutOfOrder      int     `json:"promoted_out_of_order"`
 	MailsMissing            int     `json:"mails_missing"`
+	rushCPU
 }
 
 // result is what a rush came to.
@@ -85,6 +86,7 @@ func (r result) writeTable(out io.Writer) {
 	row("decided", "%.0f per second", r.DecidedPerSecond)
 	row("accepted to decided", "%.1f ms median, %.1f ms p99", r.DecidedP50, r.DecidedP99)
 	row("last decision", "%d ms after the last answer", r.lastDecision.Milliseconds())
+	row("CPU per seated person", "%s", r.words())
 	row("settled by tasks", "%.1f %%", 100*r.SettledByTaskShare)
 	superseded := ""
 	if !r.plan.plain() || r.ConfirmationsSuperseded > 0 {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/json"
@@ -21,13 +22,14 @@ import (
 // for other processes to find.
 type stack struct {
 	services
-	APIURL         string `json:"api_url"`
-	APIAdminURL    string `json:"api_admin_url"`
-	WorkerAdminURL string `json:"worker_admin_url"`
-	MailURL        string `json:"mail_url"`        // the page of the mail sink
-	MailServer     string `json:"mail_server"`     // its SMTP server, host:port
-	OrganiserToken string `json:"organiser_token"` // a new one at every start
-	Folder         string `json:"folder"`          // absolute; api and worker are in its bin, the logs of the services beside it
+	APIURL         string       `json:"api_url"`
+	APIAdminURL    string       `json:"api_admin_url"`
+	WorkerAdminURL string       `json:"worker_admin_url"`
+	MailURL        string       `json:"mail_url"`        // the page of the mail sink
+	MailServer     string       `json:"mail_server"`     // its SMTP server, host:port
+	OrganiserToken string       `json:"organiser_token"` // a new one at every start
+	Processes      map[part]int `json:"processes"`       // of api, worker and those services that are its own
+	Folder         string       `json:"folder"`          // absolute; api and worker are in its bin, the logs of the services beside it
 }
 
 const stackFile = "stack.json"
@@ -37,7 +39,13 @@ type stackOptions struct {
 	name       string   // of the instance folder, .dev/<name>
 	scratch    bool     // begin without data, and leave none
 	knownPorts bool     // 8080, 8081 and 8082 if they are free; else any
+	programs   string   // the folder of api and worker; empty = bin in the instance's
 	env        []string // more environment for api and worker, as NAME=value
+}
+
+// program returns the path of api or worker.
+func (o stackOptions) program(f *folder, name string) string {
+	return filepath.Join(cmp.Or(o.programs, f.join("bin")), name)
 }
 
 // withStack builds and starts a stack, calls body when it is ready, and stops it when body returns. The context of body
@@ -66,6 +74,7 @@ func (t *tool) withStack(ctx context.Context, o stackOptions, body func(context.
 		if err := t.startPrograms(ctx, family, f, s, o); err != nil {
 			return err
 		}
+		s.Processes = family.pids()
 		if err := s.publish(f); err != nil {
 			return err
 		}
@@ -80,14 +89,19 @@ func newStack(f *folder, sink *sink) *stack {
 
 // build compiles the two programs into the folder, and what else is named.
 func (t *tool) build(ctx context.Context, f *folder, more ...string) error {
-	if err := os.MkdirAll(f.join("bin"), 0o755); err != nil {
+	return t.buildIn(ctx, t.root, f.join("bin"), more...)
+}
+
+// buildIn compiles the programs of the module in root.
+func (t *tool) buildIn(ctx context.Context, root, programs string, more ...string) error {
+	if err := os.MkdirAll(programs, 0o755); err != nil {
 		return err
 	}
 	out := t.log.lines("dev")
 	err := runProcess(ctx, command{
-		name: "go build", dir: t.root, stdout: out, stderr: out, stop: syscall.SIGINT,
+		name: "go build", dir: root, stdout: out, stderr: out, stop: syscall.SIGINT,
 		// Without -buildvcs=false the build fails where git does not trust the folder, as for root in another's tree.
-		args: append([]string{"go", "build", "-buildvcs=false", "-o", f.join("bin") + "/", "./cmd/api", "./cmd/worker"}, more...),
+		args: append([]string{"go", "build", "-buildvcs=false", "-o", programs + "/", "./cmd/api", "./cmd/worker"}, more...),
 	})
 	return wrap("building api and worker", err)
 }
@@ -103,7 +117,7 @@ func (s *stack) programEnv(o stackOptions) []string {
 func (t *tool) migrate(ctx context.Context, f *folder, s *stack, o stackOptions) error {
 	t.log.printf("migrating the database")
 	api := t.log.lines("api")
-	c := command{name: "api migrate", args: []string{f.join("bin", "api"), "migrate"}, dir: t.root, env: s.programEnv(o), stdout: api, stderr: api}
+	c := command{name: "api migrate", args: []string{o.program(f, "api"), "migrate"}, dir: t.root, env: s.programEnv(o), stdout: api, stderr: api}
 	return wrap("migrating the database", runProcess(ctx, c))
 }
 
@@ -134,7 +148,7 @@ func (t *tool) startPrograms(ctx context.Context, family *family, f *folder, s *
 		{name: "worker", stdout: worker, stderr: worker},
 		{name: "api", stdout: api, stderr: api},
 	} {
-		c.args, c.dir, c.env, c.grace = []string{f.join("bin", c.name)}, t.root, env, time.Minute
+		c.args, c.dir, c.env, c.grace = []string{o.program(f, c.name)}, t.root, env, time.Minute
 		p, err := startProcess(c)
 		if err != nil {
 			return err

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 )
@@ -62,7 +63,7 @@ func TestStack(t *testing.T) {
 
 func testStackIsFound(t *testing.T, root string, s *stack) {
 	found, err := runningStack(root, "run")
-	if err != nil || *found != *s {
+	if err != nil || !reflect.DeepEqual(found, s) {
 		t.Errorf("runningStack() = %v, %v; want %v", found, err, s)
 	}
 	info, err := os.Stat(filepath.Join(s.Folder, stackFile))

@@ -1,0 +1,20 @@
+package main
+
+import (
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// processClock returns the CPU time that all threads of the process have used, to
+// the nanosecond: /proc counts in hundredths of a second, and a rush takes fifty of
+// them in forty processes. Which number the clock of a process has is part of
+// Linux's interface (clock_getcpuclockid(3)).
+func processClock(pid int) (time.Duration, bool) {
+	const scheduler = 2 // the precise clock of the three that a process has
+	var used unix.Timespec
+	if pid <= 0 || unix.ClockGettime(int32(^pid<<3|scheduler), &used) != nil {
+		return 0, false
+	}
+	return time.Duration(used.Nano()), true
+}
