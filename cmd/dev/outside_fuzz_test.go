@@ -10,8 +10,8 @@ import (
 // FuzzReadSettled: counters are found where they stand, or it is said that they
 // are not there.
 func FuzzReadSettled(f *testing.F) {
-	const task, sweep = `lastseat_requests_settled_total{by="task"} `, `lastseat_requests_settled_total{by="sweep"} `
-	for _, seed := range []string{"", task + "1\n" + sweep + "2\n", task + "1\n", task + "x\n" + sweep + "2", task + "NaN\n" + sweep + "+Inf\n", task + "1\n" + task + "2\n", "# HELP\n" + task + "1e3\r\n" + sweep + "0x1p4\n", strings.Repeat("x", 1<<17)} {
+	const task, sweep, stall = `lastseat_requests_settled_total{by="task"} `, `lastseat_requests_settled_total{by="sweep"} `, `lastseat_requests_settled_total{by="stall"} `
+	for _, seed := range []string{"", task + "1\n" + sweep + "2\n" + stall + "0\n", task + "1\n", task + "x\n" + sweep + "2\n" + stall + "0", task + "NaN\n" + sweep + "+Inf\n" + stall + "0", task + "1\n" + task + "2\n", "# HELP\n" + task + "1e3\r\n" + sweep + "0x1p4\n" + stall + "0", strings.Repeat("x", 1<<17)} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, metrics string) {
@@ -19,7 +19,7 @@ func FuzzReadSettled(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if !strings.Contains(metrics, task) || !strings.Contains(metrics, sweep) {
+		if !strings.Contains(metrics, task) || !strings.Contains(metrics, sweep) || !strings.Contains(metrics, stall) {
 			t.Errorf("%q has %+v", metrics, s)
 		}
 		for _, n := range []float64{s.task, s.sweep} {

@@ -14,7 +14,8 @@ import (
 // settled is what a worker's counters say.
 type settled struct{ task, sweep float64 }
 
-// settledBy reads the counters of requests settled by tasks and by the sweep.
+// settledBy reads the counters of requests settled by tasks and by the sweep, in
+// a lane or without one.
 func settledBy(ctx context.Context, admin string) (settled, error) {
 	var s settled
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, admin+"/metrics", nil)
@@ -33,7 +34,7 @@ func settledBy(ctx context.Context, admin string) (settled, error) {
 func readSettled(metrics io.Reader) (settled, error) {
 	counters := map[string]float64{}
 	for lines := bufio.NewScanner(metrics); lines.Scan(); {
-		for _, by := range []string{"task", "sweep"} {
+		for _, by := range []string{"task", "sweep", "stall"} {
 			text, is := strings.CutPrefix(lines.Text(), `lastseat_requests_settled_total{by="`+by+`"} `)
 			if !is {
 				continue
@@ -48,10 +49,10 @@ func readSettled(metrics io.Reader) (settled, error) {
 			counters[by] = n
 		}
 	}
-	if len(counters) != 2 {
+	if len(counters) != 3 {
 		return settled{}, fmt.Errorf("reading the worker's metrics: the counters of settled requests are not there")
 	}
-	return settled{counters["task"], counters["sweep"]}, nil
+	return settled{counters["task"], counters["sweep"] + counters["stall"]}, nil
 }
 
 func share(task, sweep float64) float64 {

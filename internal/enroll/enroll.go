@@ -242,9 +242,10 @@ type Bundle struct {
 
 // Behind is a line whose first undecided request has been waiting.
 type Behind struct {
-	RunID RunID
-	Run   string        // the run's slug
-	Age   time.Duration // since that request was accepted; negative if the clock was set back
+	RunID   RunID
+	Run     string        // the run's slug
+	Age     time.Duration // since that request was accepted; negative if the clock was set back
+	Settled int64         // the last ticket before it
 }
 
 // Old tells whether that request has waited for age. One from the future has:

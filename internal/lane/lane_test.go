@@ -49,7 +49,12 @@ type place struct {
 
 func newPlace(t *testing.T) *place {
 	t.Helper()
-	p := &place{t: t, url: pgtest.URL(t), redis: redistest.Start(t)}
+	return newPlaceOn(t, pgtest.URL(t))
+}
+
+func newPlaceOn(t *testing.T, url string) *place {
+	t.Helper()
+	p := &place{t: t, url: url, redis: redistest.Start(t)}
 	p.store = pgtest.Open(t, p.url)
 	p.client = p.connector().Open()
 	t.Cleanup(func() { _ = p.client.Close() })
@@ -159,8 +164,8 @@ func (p *place) worker(ledger lane.Ledger, change func(*lane.Options)) *worker {
 	return w
 }
 
-// settled returns how many requests this worker had settled by "task" or
-// "sweep".
+// settled returns how many requests this worker had settled by "task", "sweep"
+// or "stall".
 func (w *worker) settled(by string) float64 {
 	return w.metric("lastseat_requests_settled_total", by)
 }
@@ -172,7 +177,7 @@ func waitUntilSettled(t *testing.T, n float64, workers ...*worker) {
 	enrolltest.WaitUntil(t, func() bool {
 		sum := 0.0
 		for _, w := range workers {
-			sum += w.settled("task") + w.settled("sweep")
+			sum += w.settled("task") + w.settled("sweep") + w.settled("stall")
 		}
 		if sum > n {
 			t.Fatalf("%v requests were counted, want %v", sum, n)

@@ -35,7 +35,7 @@ type Locks interface {
 // is lost. It does nothing else: a ping that comes late loses every lane.
 func (s *Supervisor) keepLocks(ctx context.Context) error {
 	var wait backoff
-	away := outage.New(s.log, slog.LevelError, "there is no lane lock connection: this worker serves nothing",
+	away := outage.New(s.log, slog.LevelError, "there is no lane lock connection: this worker has no lanes, and lines wait for its sweep",
 		"there is a lane lock connection again: this worker serves lanes")
 	for ctx.Err() == nil {
 		connecting, cancel := context.WithTimeout(ctx, connectTimeout)

@@ -106,7 +106,8 @@ type brittleLedger struct {
 	settle  atomic.Bool
 
 	mu      sync.Mutex
-	lost    error             // how the proxied conversation ended
+	ended   bool              // the proxied conversation, …
+	lost    error             // … and how
 	settled []enroll.Progress // of the first run of each settlement that succeeded
 }
 
@@ -140,7 +141,7 @@ func (b *brittleLedger) Settle(ctx context.Context, runs []enroll.RunID, terms e
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if proxied {
-		b.lost = err
+		b.ended, b.lost = true, err
 	}
 	if p, locked := progress[runs[0]]; locked {
 		b.settled = append(b.settled, p)
@@ -155,7 +156,7 @@ func (b *brittleLedger) first(t *testing.T) (settled enroll.Progress, lost error
 	enrolltest.WaitUntil(t, func() bool {
 		b.mu.Lock()
 		defer b.mu.Unlock()
-		if len(b.settled) == 0 {
+		if len(b.settled) == 0 || !b.ended {
 			return false
 		}
 		lost, settled = b.lost, b.settled[0]

@@ -9,6 +9,7 @@ import (
 const (
 	byTask     = "task"     // settled: a task on the run's queue
 	bySweep    = "sweep"    // settled or started: a look that found the line waiting
+	byStall    = "stall"    // settled: a look that found it standing still, without a lane
 	byWake     = "wake"     // started: somebody rang
 	byLeftover = "leftover" // started: a look that found a task on the queue
 )
@@ -31,7 +32,7 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 	m := &Metrics{
 		settled: f.NewCounterVec(prometheus.CounterOpts{
 			Name: "lastseat_requests_settled_total",
-			Help: "Requests decided, by what had them decided: a task on the run's queue, or the sweep that finds lines that wait.",
+			Help: "Requests decided, by what had them decided: a task on the run's queue, the sweep that finds lines that wait (sweep), or that found one standing still and settled it without its lane's lock (stall).",
 		}, []string{"by"}),
 		settle: f.NewHistogram(prometheus.HistogramOpts{
 			Name:    "lastseat_settle_seconds",
@@ -64,7 +65,7 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 			Help: "Age of the oldest undecided request that the last sweep over all runs found; 0 = none older than a second.",
 		}),
 	}
-	for _, by := range []string{byTask, bySweep} {
+	for _, by := range []string{byTask, bySweep, byStall} {
 		m.settled.WithLabelValues(by) // so that a share can be computed from the start
 	}
 	return m

@@ -2,6 +2,7 @@ package lane
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"time"
 
@@ -44,7 +45,7 @@ func (s *Supervisor) wake(calls []call) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, c := range calls {
-		s.heard[c.run] = time.Now()
+		s.recent.hear(c.run)
 		if c.released {
 			delete(s.elsewhere, c.run)
 		}
@@ -52,15 +53,15 @@ func (s *Supervisor) wake(calls []call) {
 	s.start(calls)
 }
 
-// found starts lanes for lines that have been waiting, or tells those that are
+// serve starts lanes for lines that have been waiting, or tells those that are
 // alive. In a full house it lets the lanes that live longest make room: their own
 // lines, if they have work, come back in their turn.
-func (s *Supervisor) found(behind []enroll.Behind) {
+func (s *Supervisor) serve(behind []enroll.Behind) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	maps.DeleteFunc(s.elsewhere, func(_ enroll.RunID, at time.Time) bool { return time.Since(at) > elsewhereFor })
 	var calls []call
 	for _, b := range behind {
-		s.heard[b.RunID] = time.Now()
 		if l := s.lanes[b.RunID]; l != nil {
 			select {
 			case l.nudge <- struct{}{}:
@@ -151,6 +152,7 @@ func (s *Supervisor) begin(c call, poll time.Duration) {
 		stop: stop, stopped: stopped.Done(), nudge: make(chan struct{}, 1), gone: make(chan struct{}),
 	}
 	s.lanes[c.run] = l
+	s.recent.served(c.run)
 	s.metrics.lanes.Set(float64(len(s.lanes)))
 	s.metrics.started.WithLabelValues(c.by).Inc()
 	held := s.held

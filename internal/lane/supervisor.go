@@ -49,11 +49,13 @@ type Supervisor struct {
 	metrics *Metrics
 	blind   *outage.Log // the sweep cannot look
 
-	deaf  atomic.Bool // Redis did not answer this worker at the last two sweeps
-	ready atomic.Bool // there is a lock connection, and this worker is not stopping
+	recent recentRuns
+	deaf   atomic.Bool // Redis did not answer this worker at the last two sweeps
+	ready  atomic.Bool // there is a lock connection, and this worker is not stopping
 
 	ending  sync.WaitGroup // lanes that have not ended, and last looks at their lines
 	closing sync.WaitGroup // servers of lanes that have
+	stalls  sync.WaitGroup // lines that are settled without their lanes
 
 	// mu also guards the lock connection: starting or ending a lane talks to the
 	// database under it, for a millisecond or so, and for up to pingTimeout when
@@ -64,14 +66,14 @@ type Supervisor struct {
 	lose      context.CancelCauseFunc // cancels all lanes of this connection
 	held      context.Context
 	elsewhere map[enroll.RunID]time.Time
-	heard     map[enroll.RunID]time.Time
 	crowded   []call // lines that wait for a place, the first come first
 	retiring  int    // lanes that were told to end for them
 	stopping  bool
 
-	look  chan struct{} // has room for one: look at all runs now
-	rung  chan call     // who rang for lanes
-	ended chan *lane    // lanes that settle no more
+	look  chan struct{}        // has room for one: look at all runs now
+	rung  chan call            // who rang for lanes
+	found chan []enroll.Behind // has room for one: what the sweep has found
+	ended chan *lane           // lanes that settle no more
 }
 
 // NewSupervisor returns a supervisor that gets its lock connection from connect.
@@ -84,9 +86,10 @@ func NewSupervisor(connect func(context.Context) (Locks, error), ledger Ledger, 
 			"the sweep can look for waiting lines again"),
 		lanes:     make(map[enroll.RunID]*lane),
 		elsewhere: make(map[enroll.RunID]time.Time),
-		heard:     make(map[enroll.RunID]time.Time),
+		recent:    recentRuns{runs: make(map[enroll.RunID]*recentRun)},
 		look:      make(chan struct{}, 1),
 		rung:      make(chan call, atOnce),
+		found:     make(chan []enroll.Behind, 1),
 		ended:     make(chan *lane),
 	}
 }
@@ -119,6 +122,7 @@ func (s *Supervisor) Run(ctx context.Context) error {
 		})
 	})
 	g.Go(func() error { return s.answer(running) })
+	g.Go(func() error { return s.takeUp(running) })
 	err := g.Wait()
 	runs := s.endLanes()
 	stopKeeping()

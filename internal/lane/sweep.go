@@ -2,6 +2,7 @@ package lane
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/lastseat/lastseat/internal/enroll"
@@ -12,16 +13,15 @@ const (
 	// younger requests have their task on the way.
 	waitingAge = time.Second
 
-	// heardFor is how long a run that was heard of is looked at every time.
-	heardFor = time.Minute
-
 	// sweepTimeout bounds what one look may cost.
 	sweepTimeout = 5 * time.Second
 )
 
 // sweep is the net under the queues: it looks for lines whose head has been
-// waiting, so that nothing accepted depends on Redis.
+// waiting, so that nothing accepted depends on Redis. Nor does it depend on the
+// lock connection: it takes no mutex that is held while that is waited for.
 func (s *Supervisor) sweep(ctx context.Context) error {
+	defer s.stalls.Wait()
 	ticker := time.NewTicker(s.options.SweepInterval)
 	defer ticker.Stop()
 	var all time.Time
@@ -36,7 +36,7 @@ func (s *Supervisor) sweep(ctx context.Context) error {
 			before := away
 			away = s.redisAway(ctx)
 			s.deaf.Store(away && before) // one answer that is late does not make a worker deaf
-			runs := s.heardOf(now)       // every time, or nothing is forgotten while all runs are looked at
+			runs := s.recent.list(now)   // every time, or nothing is forgotten while all runs are looked at
 			if away || now.Sub(all) >= s.options.SweepAllInterval {
 				all = now
 				s.lookAtAll(ctx)
@@ -54,27 +54,6 @@ func (s *Supervisor) redisAway(ctx context.Context) bool {
 	return s.signals.Ping(ctx).Err() != nil
 }
 
-// heardOf returns the runs that were heard of in the last minute, and forgets the
-// others.
-func (s *Supervisor) heardOf(now time.Time) []enroll.RunID {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	runs := make([]enroll.RunID, 0, len(s.heard))
-	for run, at := range s.heard {
-		if now.Sub(at) > heardFor {
-			delete(s.heard, run)
-			continue
-		}
-		runs = append(runs, run)
-	}
-	for run, at := range s.elsewhere {
-		if now.Sub(at) > elsewhereFor {
-			delete(s.elsewhere, run)
-		}
-	}
-	return runs
-}
-
 // lookAtAll looks at every run.
 func (s *Supervisor) lookAtAll(ctx context.Context) {
 	if behind, ok := s.lookAt(ctx, nil); ok {
@@ -88,9 +67,10 @@ func (s *Supervisor) lookAtAll(ctx context.Context) {
 
 // lookAt takes up the lines among the runs (nil: all) that have been waiting.
 func (s *Supervisor) lookAt(ctx context.Context, runs []enroll.RunID) ([]enroll.Behind, bool) {
-	ctx, cancel := context.WithTimeout(ctx, sweepTimeout)
+	looking, cancel := context.WithTimeout(ctx, sweepTimeout)
 	defer cancel()
-	behind, err := s.ledger.LinesBehind(ctx, runs, waitingAge)
+	now := time.Now()
+	behind, err := s.ledger.LinesBehind(looking, runs, waitingAge)
 	if err != nil {
 		if ctx.Err() == nil {
 			s.blind.Failed(err)
@@ -98,6 +78,52 @@ func (s *Supervisor) lookAt(ctx context.Context, runs []enroll.RunID) ([]enroll.
 		return nil, false
 	}
 	s.blind.Worked()
-	s.found(behind)
+	for _, b := range behind {
+		s.recent.hear(b.RunID)
+	}
+	stalled, first := s.recent.stalled(behind, now)
+	if first > 0 {
+		s.log.Warn("lines stand still: they are settled without their lanes' locks", "lines", first)
+	}
+	for _, b := range stalled {
+		s.stalls.Go(func() { s.settleStalled(ctx, b) })
+	}
+	select {
+	case s.found <- behind:
+	default: // what the last look found is still being seen to
+	}
 	return behind, true
+}
+
+// settleStalled settles a line to its end without its lane's lock. The lane may be
+// alive, or a worker's session may hold the lock and not answer: the lock of the
+// run's row and its settled ticket fence either. If somebody else has the row,
+// the line is left to them until the next look.
+func (s *Supervisor) settleStalled(ctx context.Context, b enroll.Behind) {
+	for {
+		p, err := s.settler.Settle(ctx, b.RunID, byStall)
+		if err == nil && p.More {
+			continue
+		}
+		if errors.Is(err, errElsewhere) {
+			err = nil
+		}
+		if err != nil && ctx.Err() == nil {
+			s.log.Error("settling a line without its lane's lock failed: it is tried again", "run", b.Run, "error", err)
+		}
+		s.recent.settled(b.RunID, err)
+		return
+	}
+}
+
+// takeUp starts lanes for the lines that the sweep finds until ctx ends.
+func (s *Supervisor) takeUp(ctx context.Context) error {
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case behind := <-s.found:
+			s.serve(behind)
+		}
+	}
 }

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -90,6 +91,18 @@ func (s *Server) Kill() {
 	_ = s.cmd.Process.Signal(syscall.SIGQUIT) // immediate shutdown
 	<-s.exited
 	s.cmd = nil
+}
+
+// Freeze stops the backend with the pid, as a paused machine does, until the
+// function that it returns is called.
+func (s *Server) Freeze(pid int) (thaw func()) {
+	s.t.Helper()
+	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
+		s.t.Fatal(err)
+	}
+	thaw = sync.OnceFunc(func() { _ = syscall.Kill(pid, syscall.SIGCONT) })
+	s.t.Cleanup(thaw)
+	return thaw
 }
 
 // Restart starts the server again. It returns as soon as the server takes

@@ -259,7 +259,7 @@ func (j *judged) verdict(i int, a enroll.Application) enroll.Verdict {
 // set back since.
 const (
 	linesBehind = `
-SELECT r.id, r.slug, clock.now - q.accepted_at
+SELECT r.id, r.slug, clock.now - q.accepted_at, r.settled_ticket
 FROM (SELECT clock_timestamp() AS now) clock
 CROSS JOIN runs r
 CROSS JOIN LATERAL (SELECT last_ticket FROM lines l WHERE l.run_id = r.id LIMIT 1) l
@@ -280,7 +280,7 @@ func (s *Store) LinesBehind(ctx context.Context, runs []enroll.RunID, age time.D
 		sql, args = linesBehind+amongThese+oldestFirst, []any{age, runs}
 	}
 	return collect(ctx, s, "looking for lines that wait", func(row pgx.CollectableRow) (b enroll.Behind, err error) {
-		err = row.Scan(&b.RunID, &b.Run, &b.Age)
+		err = row.Scan(&b.RunID, &b.Run, &b.Age, &b.Settled)
 		return b, err
 	}, sql, args...)
 }
