@@ -52,6 +52,11 @@ type Run struct {
 	ClosesAt time.Time // … to here (exclusive)
 }
 
+// Schedule returns when and where the run takes place.
+func (r Run) Schedule() Schedule {
+	return Schedule{StartsAt: r.StartsAt, EndsAt: r.EndsAt, TimeZone: r.TimeZone, Place: r.Place}
+}
+
 // RunState is a run as somebody sees it who asks now.
 type RunState struct {
 	Run

@@ -44,37 +44,111 @@ const (
 	MailNotPromoted       MailKind = "not_promoted"       // the waiting list has ended, and you have none
 	MailCancelled         MailKind = "cancelled"          // you have given up your seat or place, or were removed
 	MailCalledOff         MailKind = "called_off"         // the run does not take place
+	MailChanged           MailKind = "changed"            // time, zone or place of the run have changed
 	MailReminder          MailKind = "reminder"           // the run begins soon
+	MailSummary           MailKind = "summary"            // how all your registrations for the run stand
 	MailLinks             MailKind = "links"              // you asked for the links of all your registrations
 )
 
-// mailRules says of each kind when it may be sent. What has been superseded by
-// then is not: "confirmed" never arrives after "cancelled".
-var mailRules = map[MailKind]struct {
-	status      Status // what the registration must still be; "" = whatever it is
-	reason      Reason // the same of its reason
-	holds       bool   // it must still have a seat or a place
-	beforeStart bool   // only until the run begins
-}{
-	MailConfirmed:         {status: Confirmed},
-	MailFull:              {status: Rejected},
-	MailAlreadyRegistered: {holds: true},
-	MailWaitlisted:        {status: Waitlisted},
-	MailPromoted:          {status: Confirmed},
-	MailNotPromoted:       {status: NotPromoted},
-	MailCancelled:         {status: Cancelled},
-	MailCalledOff:         {reason: RunCalledOff},
-	MailReminder:          {status: Confirmed, beforeStart: true},
-	MailLinks:             {},
+// mailRule says when a kind of mail may be sent. A mail that has been superseded
+// is not: "confirmed" never arrives after "cancelled".
+type mailRule struct {
+	status Status // what the registration must still be; "" = whatever it is
+	reason Reason // the same of its reason
+	holds  bool   // it must still have a seat or a place
+	until  deadline
+	// tells: the person learns from it how the registration stands, when and
+	// where, so it counts as what the registration was last told.
+	tells bool
+	// paced: an address gets only so many about one run in a while; see PaceRun.
+	paced bool
 }
 
+// deadline is until when a kind of mail makes sense.
+type deadline struct {
+	of     func(Mail, Enrolment) time.Time // zero = for ever
+	passed string                          // what has happened by then
+}
+
+var (
+	untilStart   = deadline{func(_ Mail, e Enrolment) time.Time { return e.For.StartsAt }, "the run has begun"}
+	untilEnd     = deadline{func(_ Mail, e Enrolment) time.Time { return e.For.EndsAt }, "the run is over"}
+	untilListEnd = deadline{func(_ Mail, e Enrolment) time.Time {
+		if e.For.PromoteUntil.IsZero() {
+			return e.For.EndsAt
+		}
+		return e.For.PromoteUntil
+	}, "the waiting list has ended"}
+	// A receipt stays true, and of no use to anybody after a while.
+	untilWeekAfter = deadline{func(m Mail, _ Enrolment) time.Time { return m.DueAt.AddDate(0, 0, 7) }, "it happened more than a week ago"}
+	untilDayAfter  = deadline{func(m Mail, _ Enrolment) time.Time { return m.DueAt.AddDate(0, 0, 1) }, "it was asked for more than a day ago"}
+)
+
+var mailRules = map[MailKind]mailRule{
+	MailConfirmed:         {status: Confirmed, until: untilEnd, tells: true, paced: true},
+	MailFull:              {status: Rejected, until: untilEnd, tells: true, paced: true},
+	MailAlreadyRegistered: {holds: true, until: untilEnd, paced: true},
+	MailWaitlisted:        {status: Waitlisted, until: untilListEnd, tells: true, paced: true},
+	MailPromoted:          {status: Confirmed, until: untilEnd, tells: true, paced: true},
+	MailNotPromoted:       {status: NotPromoted, until: untilEnd, tells: true, paced: true},
+	MailCancelled:         {status: Cancelled, until: untilWeekAfter, tells: true, paced: true},
+	MailCalledOff:         {reason: RunCalledOff, until: untilEnd, tells: true, paced: true},
+	MailChanged:           {holds: true, until: untilEnd, tells: true, paced: true},
+	MailReminder:          {status: Confirmed, until: untilStart, tells: true, paced: true},
+	MailSummary:           {until: untilEnd, tells: true, paced: true},
+	MailLinks:             {until: untilDayAfter},
+}
+
+// What leaves to one address within a while, by default ten minutes: so many
+// mails about one run, further ones become one summary, and so many mails in all.
+const (
+	PaceRun     = 2
+	PaceAddress = 20
+)
+
 // MailKinds returns all kinds, in no order.
-func MailKinds() []MailKind {
-	kinds := make([]MailKind, 0, len(mailRules))
-	for k := range mailRules {
-		kinds = append(kinds, k)
+func MailKinds() []MailKind { return kindsThat(func(mailRule) bool { return true }) }
+
+// TellingKinds returns the kinds by which a person learns how the registration
+// stands, when and where, in no order.
+func TellingKinds() []MailKind { return kindsThat(func(r mailRule) bool { return r.tells }) }
+
+// PacedKinds returns the kinds of which an address gets only so many about one
+// run in a while, in no order.
+func PacedKinds() []MailKind { return kindsThat(func(r mailRule) bool { return r.paced }) }
+
+func kindsThat(is func(mailRule) bool) []MailKind {
+	var kinds []MailKind
+	for k, rule := range mailRules {
+		if is(rule) {
+			kinds = append(kinds, k)
+		}
 	}
 	return kinds
+}
+
+// Schedule is when and where a run takes place.
+type Schedule struct {
+	StartsAt, EndsAt time.Time
+	TimeZone         string // IANA name
+	Place            string
+}
+
+// Equal tells whether both say the same.
+func (s Schedule) Equal(o Schedule) bool {
+	return s.StartsAt.Equal(o.StartsAt) && s.EndsAt.Equal(o.EndsAt) && s.TimeZone == o.TimeZone && s.Place == o.Place
+}
+
+// Told is what a registration was last told by mail: by the last one that was
+// sent to its address and told how it stands.
+type Told struct {
+	Status Status    // "" = no mail has told it anything
+	At     time.Time // when that mail left; zero = none has
+	// Schedule is when and where the run was said to take place; if no mail has
+	// said it, then when and where it was to take place at the time of the request.
+	Schedule Schedule
+	// Entry tells that the calendar entry may stand in the person's calendar.
+	Entry bool
 }
 
 // Enrolment is a registration with the name in it and the run it is for: what a
@@ -83,6 +157,13 @@ type Enrolment struct {
 	Registration
 	Name Name
 	For  Run
+	Told Told // before this mail
+}
+
+// Moved tells whether the person was told another time or place by mail than
+// the run has now.
+func (e Enrolment) Moved() bool {
+	return e.Told.Status != "" && !e.Told.Schedule.Equal(e.For.Schedule())
 }
 
 // Mail is a message of the outbox, as it reads now.
@@ -94,14 +175,15 @@ type Mail struct {
 	Language Language
 	DueAt    time.Time // when what it tells happened
 	Now      time.Time // when this was read
-	// About is what it tells of: one registration, or for MailLinks those of the
-	// address, at least one, the newest first.
+	// About is what it tells of: one registration; for MailSummary those of the
+	// address in one run; for MailLinks those of the address, the newest first.
+	// There is at least one.
 	About []Enrolment
 	More  bool // the address has older ones, too
 }
 
-// Superseded tells whether the mail no longer says how things are, or is about
-// nothing that is still there.
+// Superseded tells whether the mail no longer says how things are, says nothing
+// new, or is about nothing that is still there.
 func (m Mail) Superseded() bool {
 	if len(m.About) == 0 {
 		return true
@@ -114,11 +196,23 @@ func (m Mail) Superseded() bool {
 		if rule.holds && e.Status != Confirmed && e.Status != Waitlisted {
 			return true
 		}
-		if rule.beforeStart && !m.Now.Before(e.For.StartsAt) {
+		if m.Kind == MailChanged && e.Told.Schedule.Equal(e.For.Schedule()) {
 			return true
 		}
 	}
 	return false
+}
+
+// Overdue returns what has happened since which the mail makes no sense, and ""
+// as long as it makes some.
+func (m Mail) Overdue() string {
+	until := mailRules[m.Kind].until
+	for _, e := range m.About {
+		if end := until.of(m, e); !end.IsZero() && !m.Now.Before(end) {
+			return until.passed
+		}
+	}
+	return ""
 }
 
 // MailState is where a mail stands.
@@ -129,7 +223,7 @@ const (
 	MailPending MailState = "pending" // it waits to be sent, or to be tried again
 	MailSent    MailState = "sent"    // the mail server took it
 	MailFailed  MailState = "failed"  // the mail server refused it for good, or for too long
-	MailSkipped MailState = "skipped" // something that happened later superseded it
+	MailSkipped MailState = "skipped" // it was superseded, came too late, or a summary tells it: see Problem
 )
 
 // ParseMailState returns the state, or an error of code Invalid whose fault

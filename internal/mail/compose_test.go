@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 	"unicode"
 	"unicode/utf8"
 
@@ -43,6 +44,9 @@ func TestCompose_sets_the_headers(t *testing.T) {
 			"To":                       "<Ada.Lovelace+go@example.org>",
 			"Reply-To":                 "<office@go-school.example>",
 		}
+		if m.Kind == enroll.MailChanged || m.Kind == enroll.MailSummary {
+			want["Message-Id"] = "<c0ffee00-0000-4000-8000-000000000001.1@lastseat.example>"
+		}
 		if m.Kind == enroll.MailLinks {
 			want["From"] = `"Lastseat" <hello@lastseat.example>`
 			delete(want, "Reply-To")
@@ -63,7 +67,8 @@ func TestCompose_sets_the_headers(t *testing.T) {
 // one.
 var calendars = map[enroll.MailKind]string{
 	enroll.MailConfirmed: "PUBLISH", enroll.MailPromoted: "PUBLISH", enroll.MailReminder: "PUBLISH",
-	enroll.MailCancelled: "CANCEL", enroll.MailCalledOff: "CANCEL",
+	enroll.MailCancelled: "CANCEL", enroll.MailCalledOff: "CANCEL", enroll.MailChanged: "PUBLISH",
+	enroll.MailSummary: "CANCEL", // of the one that the calendar has, and that was cancelled
 }
 
 func TestCompose_attaches_the_calendar_entry_to_what_tells_of_a_seat(t *testing.T) {
@@ -131,6 +136,93 @@ func TestCompose_makes_one_message_of_all_attempts(t *testing.T) {
 	m.ID = uuid.New()
 	if other := receive(t, m); other.header.Get("Message-Id") == first.header.Get("Message-Id") {
 		t.Error("another mail has the same Message-ID")
+	}
+}
+
+// What another attempt says that is new must not pass for a copy of what an
+// attempt before may have delivered.
+func TestCompose_makes_another_message_of_another_time(t *testing.T) {
+	t.Parallel()
+	for kind, change := range map[enroll.MailKind]func(*enroll.Mail){
+		enroll.MailConfirmed: func(m *enroll.Mail) { m.About[0].For.Revision++ },
+		enroll.MailChanged:   func(m *enroll.Mail) { m.About[0].For.Revision++ },
+		enroll.MailSummary:   func(m *enroll.Mail) { m.Attempt++ },
+	} {
+		m := mailOf(t, kind, enroll.English)
+		first := receive(t, m)
+		change(&m)
+		if again := receive(t, m); again.header.Get("Message-Id") == first.header.Get("Message-Id") {
+			t.Errorf("%s: it has the same Message-ID", kind)
+		}
+	}
+}
+
+// TestCompose_says_what_was_before: whichever mail is the first to tell a change.
+func TestCompose_says_what_was_before(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		name      string
+		change    func(*enroll.Schedule)
+		subject   string // of the notice
+		has, lack string
+	}{
+		{"another time", func(s *enroll.Schedule) { s.StartsAt = s.StartsAt.Add(-time.Hour) }, "New time: ", "Previous time: Monday, 1 March 2027, 08:00–17:00", "Previous place"},
+		{"another zone", func(s *enroll.Schedule) { s.TimeZone = "Europe/London" }, "New time: ", "Previous time: Monday, 1 March 2027, 08:00–16:00 (Europe/London, GMT)", "Previous place"},
+		{"another place", func(s *enroll.Schedule) { s.Place = "Room 6" }, "New place: ", "Previous place: Room 6\n", "Previous time"},
+		{"a first place", func(s *enroll.Schedule) { s.Place = "" }, "New place: ", "Previous place: not named yet\n", "Previous time"},
+		{"both", func(s *enroll.Schedule) { s.Place, s.EndsAt = "Room 6", s.EndsAt.Add(time.Hour) }, "New time and place: ", "Previous place: Room 6\n", "\x00"},
+	} {
+		for _, kind := range []enroll.MailKind{enroll.MailChanged, enroll.MailReminder, enroll.MailPromoted} {
+			t.Run(test.name+" "+string(kind), func(t *testing.T) {
+				t.Parallel()
+				m := mailOf(t, kind, enroll.English)
+				told := m.About[0].For.Schedule()
+				test.change(&told)
+				m.About[0].Told = enroll.Told{Status: enroll.Confirmed, Schedule: told}
+				got := receive(t, m)
+				if !strings.Contains(got.plain, test.has) || strings.Contains(got.plain, test.lack) {
+					t.Errorf("got\n%s", got.plain)
+				}
+				if subject := got.decoded(t, "Subject"); kind == enroll.MailChanged && !strings.HasPrefix(subject, test.subject) {
+					t.Errorf("the subject is %q", subject)
+				}
+			})
+		}
+	}
+}
+
+// TestCompose_brings_every_calendar_up_to_date: a summary has an entry for each
+// registration whose state differs from what was told.
+func TestCompose_brings_every_calendar_up_to_date(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		status enroll.Status
+		told   enroll.Told
+		moved  bool
+		want   string
+	}{
+		"a seat that was not told":             {enroll.Confirmed, enroll.Told{}, false, "PUBLISH"},
+		"a seat from the list":                 {enroll.Confirmed, enroll.Told{Status: enroll.Waitlisted}, false, "PUBLISH"},
+		"a seat that was told":                 {enroll.Confirmed, enroll.Told{Status: enroll.Confirmed, Entry: true}, false, ""},
+		"a seat that was told, of another day": {enroll.Confirmed, enroll.Told{Status: enroll.Confirmed, Entry: true}, true, "PUBLISH"},
+		"a seat that is gone":                  {enroll.Cancelled, enroll.Told{Status: enroll.Confirmed, Entry: true}, false, "CANCEL"},
+		"a seat that may have been told":       {enroll.Cancelled, enroll.Told{Entry: true}, false, "CANCEL"},
+		"a seat that nobody heard of":          {enroll.Cancelled, enroll.Told{}, false, ""},
+		"a place on the list that is gone":     {enroll.Cancelled, enroll.Told{Status: enroll.Waitlisted}, false, ""},
+		"a seat that was told to be gone":      {enroll.Cancelled, enroll.Told{Status: enroll.Cancelled}, false, ""},
+	} {
+		m := mailOf(t, enroll.MailSummary, enroll.English)
+		e := m.About[0]
+		e.Status, e.Told = test.status, test.told
+		e.Told.Schedule = e.For.Schedule()
+		if test.moved {
+			e.Told.Schedule.StartsAt = e.For.StartsAt.Add(-24 * time.Hour)
+		}
+		m.About = []enroll.Enrolment{e, e}
+		got := receive(t, m)
+		if n := strings.Count(got.structure, "(text/calendar)"); test.want == "" && n != 0 || test.want != "" && (n != 2 || !strings.Contains(got.calendar, "METHOD:"+test.want)) {
+			t.Errorf("%s: got %s:\n%s", name, got.structure, got.calendar)
+		}
 	}
 }
 

@@ -11,7 +11,8 @@ type wording struct {
 	greeting, closing, open                  string
 	course, when, where, name, state, ticket string // labels
 
-	place string // a label, too: on the waiting list
+	place                            string // a label, too: on the waiting list
+	whenBefore, whereBefore, nowhere string // labels of what was so until now, and the value for no place
 
 	queued, confirmed, waitlisted, full, alreadyRegistered, rejected, cancelled, calledOff, notPromoted string // states
 
@@ -27,6 +28,9 @@ var words = map[enroll.Language]wording{
 		course: "Course", when: "When", where: "Where", name: "Name", state: "Status", ticket: "Ticket number",
 		queued:            "waiting for a decision",
 		place:             "Place on the waiting list",
+		whenBefore:        "Previous time",
+		whereBefore:       "Previous place",
+		nowhere:           "not named yet",
 		confirmed:         "confirmed",
 		waitlisted:        "on the waiting list",
 		cancelled:         "cancelled",
@@ -44,6 +48,9 @@ var words = map[enroll.Language]wording{
 		course: "Kurs", when: "Wann", where: "Wo", name: "Name", state: "Stand", ticket: "Ticketnummer",
 		queued:            "wartet auf eine Entscheidung",
 		place:             "Platz auf der Warteliste",
+		whenBefore:        "Bisheriger Termin",
+		whereBefore:       "Bisheriger Ort",
+		nowhere:           "noch kein Ort genannt",
 		confirmed:         "bestätigt",
 		waitlisted:        "auf der Warteliste",
 		cancelled:         "storniert",

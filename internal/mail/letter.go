@@ -40,6 +40,10 @@ type about struct {
 	Waits   bool // on the waiting list
 	Removed bool // by the organiser
 	Refused bool // never had a seat or a place
+
+	NewTime, NewPlace bool // since the person was told last
+	Begun             bool // the run has
+	Entries           bool // calendar entries are attached
 }
 
 // letter writes the letter of a mail.
@@ -49,6 +53,11 @@ func (c *Composer) letter(k kind, m enroll.Mail) (letter, error) {
 	a := about{
 		Title: oneLine(first.For.Title),
 		Waits: first.Status == enroll.Waitlisted, Removed: first.Reason == enroll.Removed, Refused: first.Status == enroll.Rejected,
+	}
+	a.NewTime, a.NewPlace = changes(first)
+	a.Begun = !m.Now.Before(first.For.StartsAt)
+	for _, e := range m.About {
+		a.Entries = a.Entries || k.entry(m, e) != ""
 	}
 	if m.More {
 		a.Newest = len(m.About)
@@ -105,12 +114,15 @@ func shownName(n enroll.Name) string {
 func (w wording) facts(m enroll.Mail, e enroll.Enrolment) []fact {
 	facts := []fact{
 		{w.course, oneLine(e.For.Title), true},
-		{w.when, w.period(e.For), false},
+		{w.when, w.period(e.For.Schedule()), false},
 	}
 	if e.For.Place != "" {
 		facts = append(facts, fact{w.where, oneLine(e.For.Place), true})
 	}
-	if m.Kind == enroll.MailLinks {
+	if m.Kind == enroll.MailChanged || m.Kind != enroll.MailLinks && e.Moved() {
+		facts = append(facts, w.before(e)...)
+	}
+	if m.Kind == enroll.MailLinks || m.Kind == enroll.MailSummary {
 		if name := shownName(e.Name); name != "" {
 			facts = append(facts, fact{w.name, name, true})
 		}
@@ -119,8 +131,34 @@ func (w wording) facts(m enroll.Mail, e enroll.Enrolment) []fact {
 	if e.WaitlistPosition > 0 {
 		facts = append(facts, fact{w.place, strconv.Itoa(e.WaitlistPosition), false})
 	}
-	if m.Kind != enroll.MailConfirmed && m.Kind != enroll.MailPromoted && m.Kind != enroll.MailReminder {
+	switch m.Kind {
+	case enroll.MailConfirmed, enroll.MailPromoted, enroll.MailReminder, enroll.MailChanged:
+	default:
 		facts = append(facts, fact{w.ticket, strconv.FormatInt(e.Ticket, 10), false})
 	}
 	return facts
+}
+
+// before returns what the person was told last, as far as it is no longer so.
+func (w wording) before(e enroll.Enrolment) []fact {
+	time, place := changes(e)
+	old := e.Told.Schedule
+	var facts []fact
+	if time {
+		facts = append(facts, fact{w.whenBefore, w.period(old), false})
+	}
+	if place && old.Place != "" {
+		facts = append(facts, fact{w.whereBefore, oneLine(old.Place), true})
+	} else if place {
+		facts = append(facts, fact{w.whereBefore, w.nowhere, false})
+	}
+	return facts
+}
+
+// changes tells what the run has another of than the person was told last.
+func changes(e enroll.Enrolment) (time, place bool) {
+	now, old := e.For.Schedule(), e.Told.Schedule
+	place = now.Place != old.Place
+	old.Place = now.Place
+	return !now.Equal(old), place
 }

@@ -12,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	netmail "net/mail"
+	"strconv"
 	"strings"
 
 	gomail "github.com/wneessen/go-mail"
@@ -48,8 +49,9 @@ func New(o Options) (*Composer, error) {
 	return &Composer{from: o.From, publicURL: strings.TrimRight(o.PublicURL, "/"), kinds: kinds}, nil
 }
 
-// Compose returns the message of a mail. All attempts to send one mail have the
-// same Message-ID, by which a mailbox that got it twice can tell.
+// Compose returns the message of a mail. All attempts to send one mail that say
+// the same have the same Message-ID, by which a mailbox that got it twice can
+// tell.
 func (c *Composer) Compose(m enroll.Mail) (*gomail.Msg, error) {
 	kind, known := c.kinds[m.Kind]
 	if !known || len(m.About) == 0 {
@@ -68,7 +70,7 @@ func (c *Composer) Compose(m enroll.Mail) (*gomail.Msg, error) {
 	c.address(msg, m, l.Sender)
 	msg.SetGenHeader(gomail.HeaderSubject, headerText(l.Subject))
 	msg.SetDateWithValue(m.Now.UTC())
-	msg.SetMessageIDWithValue(m.ID.String() + "@" + c.host())
+	msg.SetMessageIDWithValue(c.messageID(m))
 	msg.SetGenHeader(gomail.HeaderContentLang, string(m.Language))
 	// Holiday notes shall not answer (RFC 3834, 5; Exchange knows the other only).
 	msg.SetGenHeader("Auto-Submitted", "auto-generated")
@@ -76,16 +78,50 @@ func (c *Composer) Compose(m enroll.Mail) (*gomail.Msg, error) {
 
 	msg.SetBodyString(gomail.TypeTextPlain, plain)
 	msg.AddAlternativeString(gomail.TypeTextHTML, html)
-	// A calendar never had an entry for who was refused.
-	if e := m.About[0]; kind.calendar != "" && e.Status != enroll.Rejected {
-		entry := calendar.Entry(kind.calendar, e, calendar.Organiser(c.from), m.Now)
-		err = msg.AttachReader(e.For.Slug+".ics", bytes.NewReader(entry),
-			gomail.WithFileContentType(gomail.ContentType(kind.calendar.ContentType())))
-		if err != nil {
-			return nil, fmt.Errorf("attaching a calendar entry: %w", err)
-		}
+	if err := c.attachEntries(msg, kind, m); err != nil {
+		return nil, fmt.Errorf("attaching a calendar entry: %w", err)
 	}
 	return msg, nil
+}
+
+// messageID returns the Message-ID. An attempt whose answer was lost may have
+// delivered the mail: what the next one says of another time or place, or a
+// summary says of what has happened since, must not pass for a copy of that.
+func (c *Composer) messageID(m enroll.Mail) string {
+	version := 0
+	switch m.Kind {
+	case enroll.MailSummary:
+		version = m.Attempt
+	case enroll.MailLinks:
+	default:
+		version = m.About[0].For.Revision
+	}
+	id := m.ID.String()
+	if version > 0 {
+		id += "." + strconv.Itoa(version)
+	}
+	return id + "@" + c.host()
+}
+
+// attachEntries attaches the calendar entries that the mail carries.
+func (c *Composer) attachEntries(msg *gomail.Msg, k kind, m enroll.Mail) error {
+	attached := 0
+	for _, e := range m.About {
+		method := k.entry(m, e)
+		if method == "" {
+			continue
+		}
+		name := e.For.Slug
+		if attached++; attached > 1 {
+			name += "-" + strconv.Itoa(attached)
+		}
+		entry := calendar.Entry(method, e, calendar.Organiser(c.from), m.Now)
+		err := msg.AttachReader(name+".ics", bytes.NewReader(entry), gomail.WithFileContentType(gomail.ContentType(method.ContentType())))
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // address says from whom the mail comes and to whom it and an answer go. The

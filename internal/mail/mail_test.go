@@ -64,6 +64,18 @@ func mailOf(t testing.TB, kind enroll.MailKind, language enroll.Language) enroll
 		m.About[0].Status = enroll.Cancelled
 	case enroll.MailCalledOff:
 		m.About[0].Status, m.About[0].Reason = enroll.Cancelled, enroll.RunCalledOff
+	case enroll.MailChanged:
+		told := m.About[0].For.Schedule()
+		told.StartsAt, told.EndsAt = told.StartsAt.Add(-24*time.Hour), told.EndsAt.Add(-25*time.Hour)
+		m.About[0].Told = enroll.Told{Status: enroll.Confirmed, At: now.AddDate(0, 0, -5), Schedule: told, Entry: true}
+		m.About[0].For.Revision = 1
+	case enroll.MailSummary:
+		m.About[0].Told = enroll.Told{Status: enroll.Confirmed, At: now.Add(-10 * time.Minute), Schedule: m.About[0].For.Schedule(), Entry: true}
+		first := m.About[0]
+		first.ID, first.Ticket, first.Status = uuid.UUID{15: 1}, 5, enroll.Cancelled
+		never := first
+		never.ID, never.Ticket, never.Told = uuid.UUID{15: 2}, 6, enroll.Told{Schedule: first.For.Schedule()}
+		m.About = append(m.About, first, never)
 	case enroll.MailLinks:
 		first := m.About[0]
 		for i, r := range []struct {

@@ -10,9 +10,9 @@ import (
 
 // period says when a run takes place, in its zone: the day once and one zone
 // for both ends, unless the run goes over midnight or the clocks change.
-func (w wording) period(r enroll.Run) string {
-	zone := location(r.TimeZone)
-	from, to := r.StartsAt.In(zone), r.EndsAt.In(zone)
+func (w wording) period(s enroll.Schedule) string {
+	zone := location(s.TimeZone)
+	from, to := s.StartsAt.In(zone), s.EndsAt.In(zone)
 	if from.Format(time.DateOnly+" -0700") != to.Format(time.DateOnly+" -0700") {
 		return fmt.Sprintf("%s, %s %s – %s, %s %s (%s)",
 			w.day(from), w.hour(from), abbreviation(from), w.day(to), w.hour(to), abbreviation(to), zone)

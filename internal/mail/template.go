@@ -77,6 +77,23 @@ func parseKind(files fs.FS, name string) (kind, error) {
 	return k, nil
 }
 
+// entry returns the method of the calendar entry that the mail carries for the
+// registration, and "" for none.
+func (k kind) entry(m enroll.Mail, e enroll.Enrolment) calendar.Method {
+	seated := e.Status == enroll.Confirmed
+	switch {
+	case m.Kind == enroll.MailSummary && seated && (e.Told.Status != enroll.Confirmed || e.Moved()):
+		return calendar.Publish
+	case m.Kind == enroll.MailSummary && !seated && e.Told.Entry:
+		return calendar.Cancel
+	case k.calendar == calendar.Publish && !seated: // there is no seat to enter
+		return ""
+	case e.Status == enroll.Rejected: // a calendar never had an entry for who was refused
+		return ""
+	}
+	return k.calendar
+}
+
 // write returns the subject and the body in the language.
 func (k kind) write(l enroll.Language, a about) (subject, body string, err error) {
 	if subject, err = execute(k.texts, string(l)+".subject", a); err != nil {

@@ -13,6 +13,7 @@ const (
 	resultRefused     = "refused"     // the server will never take it
 	resultGivenUp     = "given_up"    // deferred, unreachable or a defect, for too long
 	resultSkipped     = "skipped"     // superseded
+	resultOverdue     = "overdue"     // skipped, since it came too late to make sense
 	resultDefect      = "defect"      // of ours
 )
 
@@ -29,7 +30,7 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 	return &metrics{
 		attempts: f.NewCounterVec(prometheus.CounterOpts{
 			Name: "lastseat_mail_attempts_total",
-			Help: "Attempts to send a mail, by kind and result: sent, deferred, unreachable, refused, given_up, skipped (superseded), defect (of Lastseat).",
+			Help: "Attempts to send a mail, by kind and result: sent, deferred, unreachable, refused, given_up, skipped (superseded), overdue (skipped since it came too late), defect (of Lastseat).",
 		}, []string{"kind", "result"}),
 		seconds: f.NewHistogram(prometheus.HistogramOpts{
 			Name:    "lastseat_mail_send_seconds",

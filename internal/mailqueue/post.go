@@ -139,7 +139,10 @@ func (p *Post) handle(ctx context.Context, t *asynq.Task) error {
 // somebody else's by now.
 func (p *Post) attempt(m enroll.Mail, deadline time.Time) (end enroll.MailAttempt, result string) {
 	if m.Superseded() || p.tooEarly(m) {
-		return enroll.MailAttempt{State: enroll.MailSkipped}, resultSkipped
+		return enroll.MailAttempt{State: enroll.MailSkipped, Problem: "something that happened later superseded it"}, resultSkipped
+	}
+	if passed := m.Overdue(); passed != "" {
+		return enroll.MailAttempt{State: enroll.MailSkipped, Problem: "overdue: " + passed}, resultOverdue
 	}
 	ctx, cancel := context.WithDeadline(context.Background(), deadline)
 	defer cancel()
