@@ -68,7 +68,7 @@ func TestDockerfileBuildsWhatComposeRuns(t *testing.T) {
 			t.Errorf("%s runs %s; the image has %q, built from %q", name, program, d.programs, d.built)
 		}
 	}
-	if d.tags != "timetzdata" { // crash points, for one, must not be deployed
+	if d.tags != "" { // crash points, for one, must not be deployed
 		t.Errorf("it is built with the tags %q", d.tags)
 	}
 	if d.user == "" || strings.HasPrefix(d.user, "0") || strings.HasPrefix(d.user, "root") {

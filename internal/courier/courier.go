@@ -14,6 +14,7 @@ import (
 	"net"
 	"net/textproto"
 	"os"
+	"regexp"
 	"slices"
 	"sync"
 	"time"
@@ -119,7 +120,18 @@ func seal(m *mail.Msg) (letter, error) {
 	if _, err := m.WriteTo(&text); err != nil {
 		return letter{}, errors.New("the message cannot be written down")
 	}
-	return letter{from, to[0], text.Bytes()}, nil
+	return letter{from, to[0], pullUp(text.Bytes())}, nil
+}
+
+// emptyStart is a header whose first line holds its name and nothing else.
+var emptyStart = regexp.MustCompile(`(?m)^([!-9;-~]+:)\r\n[ \t]+`)
+
+// pullUp puts the first word of each header on the line of its name. go-mail
+// ends the line before a first word that is long, and some mail programs then
+// show no sender.
+func pullUp(message []byte) []byte {
+	head, body, _ := bytes.Cut(message, []byte("\r\n\r\n"))
+	return slices.Concat(emptyStart.ReplaceAll(head, []byte("$1 ")), []byte("\r\n\r\n"), body)
 }
 
 // deliver hands the letter over, and keeps the connection if it can be used

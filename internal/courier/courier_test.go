@@ -176,6 +176,30 @@ func TestSendToAnHonestServer(t *testing.T) {
 		}
 	}
 
+	t.Run("no header begins with an empty line", func(t *testing.T) {
+		t.Parallel()
+		s := newServer(t, "none", "")
+		c := newCourier(t, s.address, nil)
+		to := strings.Repeat("a", 64) + "@" + strings.Repeat("b.", 50) + "example"
+		m := newMessage(t, `"`+strings.Repeat("講習会", 20)+`" <school@example.com>`, to)
+		m.Subject(strings.Repeat("Ü", 100))
+		m.SetBodyString(mail.TypeTextPlain, "From:\n a line of the text")
+		if err := c.Send(t.Context(), m); err != nil {
+			t.Fatal(err)
+		}
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		head, text, _ := strings.Cut(s.taken[0].text, "\r\n\r\n")
+		for _, want := range []string{"From: =?utf-8?", "To: <aaaa", "Subject: =?UTF-8?"} {
+			if !strings.Contains(head, want) {
+				t.Errorf("%q is missing in\n%s", want, head)
+			}
+		}
+		if strings.Contains(head, ":\r\n") || text != "From:\r\n a line of the text\r\n" {
+			t.Errorf("got\n%s\n\n%q", head, text)
+		}
+	})
+
 	for _, encryption := range []string{"starttls", "implicit"} {
 		t.Run(encryption+" with a certificate nobody vouches for", func(t *testing.T) {
 			t.Parallel()

@@ -19,6 +19,9 @@ type Run struct {
 	LastAcceptedAt time.Time     // zero = nothing was accepted
 	Seats, Places  int           // rows in attendances and in waiting
 	ListOverdue    time.Duration // how long ago the waiting list should have ended; 0 = it need not, or has
+	Place          string
+	TimeZone       string
+	Course         enroll.Course
 }
 
 // Entry is a request of the line with its outcome, and what it holds.
@@ -132,6 +135,7 @@ func (c *Checkup) End() []Finding {
 	}
 	c.line()
 	c.counters()
+	c.values()
 	return c.all()
 }
 

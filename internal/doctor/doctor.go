@@ -22,6 +22,10 @@ const (
 	CalledOff        Code = "called_off"        // the same
 	WaitlistOverdue  Code = "waitlist_overdue"  // the list should have ended by itself
 
+	TimeZone Code = "time_zone" // of a run: no such zone
+	ReplyTo  Code = "reply_to"  // of a course: no address
+	Text     Code = "text"      // of a run or its course: no line that mails and calendars can show
+
 	NoLine         Code = "no_line"
 	Hole           Code = "hole"             // tickets are missing
 	LastTicket     Code = "last_ticket"      // is not that of the last request

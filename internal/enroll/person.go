@@ -40,24 +40,11 @@ func ParseName(s string) (Name, error) {
 	case utf8.RuneCountInString(s) > MaxName:
 		return fault("too_long", "is longer than 200 characters")
 	case strings.ContainsFunc(s, forbidden):
-		return fault("forbidden_character", "contains a control character or one that changes the direction of text")
+		return fault("forbidden_character", forbiddenDetail)
 	case !strings.ContainsFunc(s, visible):
 		return fault("invisible", "has no visible character")
 	}
 	return Name(s), nil
-}
-
-// forbidden tells whether a rune can break a line, a header or a terminal, or
-// make text read as something else. Joiners stay legal: scripts and emoji need
-// them. The direction controls are those of Unicode TR36, 3.2.
-func forbidden(r rune) bool {
-	switch {
-	case unicode.IsControl(r), r == '\u2028', r == '\u2029':
-		return true
-	case r >= '\u202a' && r <= '\u202e', r >= '\u2066' && r <= '\u2069':
-		return true
-	}
-	return false
 }
 
 func visible(r rune) bool {
@@ -130,7 +117,7 @@ func ParseAddress(s string) (Address, error) {
 	case len(s) > MaxAddress:
 		return fault("too_long", "is longer than 254 bytes")
 	case strings.ContainsFunc(s, forbidden):
-		return fault("forbidden_character", "contains a control character or one that changes the direction of text")
+		return fault("forbidden_character", forbiddenDetail)
 	case strings.ContainsFunc(s, unseenInAddress):
 		return fault("forbidden_character", "contains an invisible character")
 	case strings.ContainsAny(s, "<>\"()[]\\,;: \t"):

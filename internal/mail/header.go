@@ -38,10 +38,12 @@ func headerText(s string) string {
 	}
 	var words []string
 	for s != "" {
-		n := 0 // octets; 39 make a word of 64, which fits behind the header's name
+		// In octets: 36 make a word of 60, which stays on the line of "Subject:". Before
+		// a longer one the library ends the line, and readers see an empty subject.
+		n := 0
 		for n < len(s) {
 			_, size := utf8.DecodeRuneInString(s[n:])
-			if n+size > 39 {
+			if n+size > 36 {
 				break
 			}
 			n += size

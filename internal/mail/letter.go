@@ -81,7 +81,11 @@ func (c *Composer) letter(k kind, m enroll.Mail) (letter, error) {
 		}
 	}
 	for _, e := range m.About {
-		l.Registrations = append(l.Registrations, entry{Facts: w.facts(m, e), Link: c.link(e.Registration)})
+		facts, err := w.facts(m, e)
+		if err != nil {
+			return letter{}, err
+		}
+		l.Registrations = append(l.Registrations, entry{Facts: facts, Link: c.link(e.Registration)})
 	}
 	return l, nil
 }
@@ -111,10 +115,15 @@ func shownName(n enroll.Name) string {
 // facts returns what there is to know of a registration. Where there may be
 // several, in whatever state, each says its own and whose it is. Who just comes
 // to the course needs no ticket number.
-func (w wording) facts(m enroll.Mail, e enroll.Enrolment) []fact {
-	facts := []fact{
-		{w.course, oneLine(e.For.Title), true},
-		{w.when, w.period(e.For.Schedule()), false},
+//
+// A mail that cannot say the time right is not written, except for the links: a
+// wrong zone of one run must not keep people from their other registrations.
+func (w wording) facts(m enroll.Mail, e enroll.Enrolment) ([]fact, error) {
+	facts := []fact{{w.course, oneLine(e.For.Title), true}}
+	if when, err := w.period(e.For.Schedule()); err == nil {
+		facts = append(facts, fact{w.when, when, false})
+	} else if m.Kind != enroll.MailLinks {
+		return nil, err
 	}
 	if e.For.Place != "" {
 		facts = append(facts, fact{w.where, oneLine(e.For.Place), true})
@@ -136,7 +145,7 @@ func (w wording) facts(m enroll.Mail, e enroll.Enrolment) []fact {
 	default:
 		facts = append(facts, fact{w.ticket, strconv.FormatInt(e.Ticket, 10), false})
 	}
-	return facts
+	return facts, nil
 }
 
 // before returns what the person was told last, as far as it is no longer so.
@@ -145,7 +154,9 @@ func (w wording) before(e enroll.Enrolment) []fact {
 	old := e.Told.Schedule
 	var facts []fact
 	if time {
-		facts = append(facts, fact{w.whenBefore, w.period(old), false})
+		if when, err := w.period(old); err == nil { // a wrong zone is what was corrected
+			facts = append(facts, fact{w.whenBefore, when, false})
+		}
 	}
 	if place && old.Place != "" {
 		facts = append(facts, fact{w.whereBefore, oneLine(old.Place), true})

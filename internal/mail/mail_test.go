@@ -148,6 +148,9 @@ func receive(t testing.TB, m enroll.Mail) received {
 		if len(text) > 0 && len(bytes.TrimSpace(text)) == 0 {
 			t.Error("a line of blanks, which some take for the end of the headers")
 		}
+		if bytes.Equal(text, []byte("Subject:")) {
+			t.Error("the subject begins with an empty line")
+		}
 		for word := range bytes.FieldsSeq(text) {
 			if bytes.HasPrefix(word, []byte("=?")) && len(word) > 75 {
 				t.Errorf("an encoded word of %d octets: %q", len(word), word)

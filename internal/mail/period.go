@@ -9,19 +9,23 @@ import (
 )
 
 // period says when a run takes place, in its zone: the day once and one zone
-// for both ends, unless the run goes over midnight or the clocks change.
-func (w wording) period(s enroll.Schedule) string {
-	zone := location(s.TimeZone)
+// for both ends, unless the run goes over midnight or the clocks change. The
+// error is that of a zone that does not exist.
+func (w wording) period(s enroll.Schedule) (string, error) {
+	zone, err := enroll.ParseTimeZone(s.TimeZone)
+	if err != nil {
+		return "", err
+	}
 	from, to := s.StartsAt.In(zone), s.EndsAt.In(zone)
 	if from.Format(time.DateOnly+" -0700") != to.Format(time.DateOnly+" -0700") {
 		return fmt.Sprintf("%s, %s %s – %s, %s %s (%s)",
-			w.day(from), w.hour(from), abbreviation(from), w.day(to), w.hour(to), abbreviation(to), zone)
+			w.day(from), w.hour(from), abbreviation(from), w.day(to), w.hour(to), abbreviation(to), zone), nil
 	}
 	named := zone.String()
 	if short := abbreviation(from); short != named {
 		named += ", " + short
 	}
-	return fmt.Sprintf("%s, %s–%s (%s)", w.day(from), from.Format("15:04"), w.hour(to), named)
+	return fmt.Sprintf("%s, %s–%s (%s)", w.day(from), from.Format("15:04"), w.hour(to), named), nil
 }
 
 func (w wording) day(t time.Time) string {
@@ -38,15 +42,4 @@ func abbreviation(t time.Time) string {
 		return "UTC" + short
 	}
 	return short
-}
-
-// location returns the zone, or UTC if nobody knows it: the text says which, so
-// it is right in either case. "Local" is this machine's and means nothing to
-// people.
-func location(name string) *time.Location {
-	zone, err := time.LoadLocation(name)
-	if err != nil || zone == time.Local {
-		return time.UTC
-	}
-	return zone
 }

@@ -609,6 +609,39 @@ func TestAPanicIsADefectLikeOthers(t *testing.T) {
 	}
 }
 
+// TestAMailThatCannotSayTheTime: trying again would not help, and somebody has to
+// hear of it.
+func TestAMailThatCannotSayTheTime(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	p.says(func(m enroll.Mail) error {
+		_, err := enroll.ParseTimeZone(m.About[0].For.TimeZone)
+		return err
+	})
+	pgtest.Exec(t, p.url, `SET session_replication_role = replica; UPDATE runs SET time_zone = 'Europe/Berln'`) // as in an old database
+	p.confirm(1)
+	p.worker(p.store, options)
+	p.waitFor("failed 1")
+	if got := p.problem(); !strings.Contains(got, `time_zone "Europe/Berln" is not the name of a time zone`) {
+		t.Errorf("the organiser reads %q", got)
+	}
+	for _, want := range []string{"level=ERROR", "a mail has failed for good", "kind=confirmed", "run=a", "Europe/Berln"} {
+		if text := p.log.String(); !strings.Contains(text, want) {
+			t.Errorf("the log lacks %q: %s", want, text)
+		}
+	}
+	if got := p.measured("lastseat_mail_attempts_total", "confirmed", "invalid"); got != 1 {
+		t.Errorf("%v attempts are counted, want 1", got)
+	}
+
+	pgtest.Exec(t, p.url, `UPDATE runs SET time_zone = 'Europe/Berlin'`)
+	id := pgtest.Query[uuid.UUID](t, p.url, `SELECT id FROM mails`)[0]
+	if _, err := p.store.ResendMail(t.Context(), "a", id); err != nil {
+		t.Fatal(err)
+	}
+	p.waitFor("failed 1, sent 1")
+}
+
 func TestAMailThatMayHaveArrivedIsNotSentForEver(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)

@@ -14,6 +14,7 @@ const (
 	resultGivenUp     = "given_up"    // deferred, unreachable or a defect, for too long
 	resultSkipped     = "skipped"     // superseded
 	resultOverdue     = "overdue"     // skipped, since it came too late to make sense
+	resultInvalid     = "invalid"     // a value of the run or its course is wrong: an organiser has to correct it
 	resultDefect      = "defect"      // of ours
 )
 
@@ -30,7 +31,7 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 	return &metrics{
 		attempts: f.NewCounterVec(prometheus.CounterOpts{
 			Name: "lastseat_mail_attempts_total",
-			Help: "Attempts to send a mail, by kind and result: sent, deferred, unreachable, refused, given_up, skipped (superseded), overdue (skipped since it came too late), defect (of Lastseat).",
+			Help: "Attempts to send a mail, by kind and result: sent, deferred, unreachable, refused, given_up, skipped (superseded), overdue (skipped since it came too late), invalid (a value of the run is wrong, such as its time zone), defect (of Lastseat).",
 		}, []string{"kind", "result"}),
 		seconds: f.NewHistogram(prometheus.HistogramOpts{
 			Name:    "lastseat_mail_send_seconds",

@@ -158,7 +158,7 @@ func (p *Post) attempt(m enroll.Mail, deadline time.Time) (end enroll.MailAttemp
 	log := p.log.With("mail", m.ID, "kind", m.Kind, "attempt", m.Attempt, "run", about.Run, "ticket", about.Ticket)
 	e, is := errors.AsType[*enroll.SendError](err)
 	if !is {
-		e = &enroll.SendError{Code: enroll.Internal, Err: err}
+		e = &enroll.SendError{Code: enroll.CodeOf(err), Err: err}
 	}
 	end = enroll.MailAttempt{State: enroll.MailPending, After: p.pause(m.Attempt), Problem: problem(e)}
 	switch e.Code {
@@ -173,6 +173,8 @@ func (p *Post) attempt(m enroll.Mail, deadline time.Time) (end enroll.MailAttemp
 	case enroll.MailRefused:
 		p.reached()
 		end.State, result = enroll.MailFailed, resultRefused
+	case enroll.Invalid: // trying again does not help: an organiser corrects the value and has it sent again
+		end.State, result = enroll.MailFailed, resultInvalid
 	default:
 		log.Error("a mail cannot be written", "error", e)
 		result = resultDefect
@@ -185,7 +187,11 @@ func (p *Post) attempt(m enroll.Mail, deadline time.Time) (end enroll.MailAttemp
 		end.State, result = enroll.MailFailed, resultGivenUp
 	}
 	if end.State == enroll.MailFailed {
-		log.Warn("a mail has failed for good", "error", e)
+		level := slog.LevelWarn
+		if result == resultInvalid {
+			level = slog.LevelError // it concerns all mails about the run
+		}
+		log.Log(ctx, level, "a mail has failed for good", "error", e)
 	}
 	return end, result
 }
@@ -236,6 +242,12 @@ func problem(e *enroll.SendError) string {
 		return "the mail server does not take this mail now"
 	case enroll.MailRefused:
 		return "the mail server does not take this mail"
+	case enroll.Invalid:
+		text := "the mail cannot be written until a value is corrected; have it sent again then"
+		if cause, is := errors.AsType[*enroll.Error](e.Err); is && len(cause.Faults) > 0 {
+			text += ": " + cause.Faults[0].Field + " " + cause.Faults[0].Detail
+		}
+		return oneLine(text)
 	default:
 		return "the mail cannot be written"
 	}

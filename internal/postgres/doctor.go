@@ -19,8 +19,10 @@ SELECT r.id, r.slug, r.capacity, r.waitlist_capacity, r.attendances_count, r.wai
        (SELECT count(*) FROM attendances a WHERE a.run_id = r.id), (SELECT count(*) FROM waiting w WHERE w.run_id = r.id),
        CASE WHEN NOT r.waitlist_ended AND r.promote_until <= now() THEN now() - r.promote_until
             WHEN NOT r.waitlist_ended AND r.waiting_count > 0 AND r.ends_at <= now() THEN now() - r.ends_at
-            ELSE interval '0' END
+            ELSE interval '0' END,
+       r.place, r.time_zone, c.slug, c.title, c.description, c.organiser, c.reply_to
 FROM runs r
+JOIN courses c ON c.id = r.course_id
 LEFT JOIN LATERAL (SELECT last_ticket, last_accepted_at FROM lines l WHERE l.run_id = r.id LIMIT 1) l ON true
 WHERE r.slug = $1`
 
@@ -91,9 +93,10 @@ func (s *Store) CheckUp(ctx context.Context, slug string) ([]doctor.Finding, err
 
 func scanRunToCheck(row pgx.CollectableRow) (r doctor.Run, err error) {
 	var accepted *time.Time
-	is, first := &r.Standing, &r.First
+	is, first, course := &r.Standing, &r.First, &r.Course
 	err = row.Scan(&r.ID, &r.Slug, &is.Capacity, &is.WaitlistCapacity, &is.Taken, &is.Waiting, &is.WaitlistEnded, &is.CalledOff,
-		&first.Capacity, &first.WaitlistCapacity, &r.Settled, &r.HasLine, &r.Last, &accepted, &r.Seats, &r.Places, &r.ListOverdue)
+		&first.Capacity, &first.WaitlistCapacity, &r.Settled, &r.HasLine, &r.Last, &accepted, &r.Seats, &r.Places, &r.ListOverdue,
+		&r.Place, &r.TimeZone, &course.Slug, &course.Title, &course.Description, &course.Organiser, &course.ReplyTo)
 	if accepted != nil {
 		r.LastAcceptedAt = *accepted
 	}

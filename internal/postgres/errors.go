@@ -12,8 +12,8 @@ import (
 
 // translate gives an error of the database its code: Conflict for a broken
 // uniqueness, Unavailable for a database that cannot be reached, does not let us
-// in or does not take work now, Internal for the rest. A context's own end stays
-// visible to errors.Is. An error that has a code keeps it, as one has with which
+// in or does not take work now, Invalid for a value that a trigger refused,
+// Internal for the rest. A context's own end stays visible to errors.Is. An error that has a code keeps it, as one has with which
 // a transaction's function ended it.
 func translate(doing string, err error) error {
 	if _, has := errors.AsType[*enroll.Error](err); has {
@@ -27,6 +27,8 @@ func translate(doing string, err error) error {
 		code = enroll.Unavailable
 	case isPg && pg.Code == "23505": // unique_violation
 		code = enroll.Conflict
+	case isPg && pg.Code == "23514" && pg.ColumnName != "": // check_violation, by a trigger of ours: see migration 9
+		return enroll.FaultIn(pg.ColumnName, enroll.Invalid, "form", pg.Message)
 	case isPg && passing(pg.Code), !isPg:
 		code = enroll.Unavailable
 	}

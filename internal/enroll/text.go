@@ -1,0 +1,38 @@
+package enroll
+
+import (
+	"strings"
+	"unicode"
+)
+
+const forbiddenDetail = "contains a control character or one that changes the direction of text"
+
+// CheckLine returns an error of code Invalid whose fault names the field, unless
+// the text is empty or one line that mails, calendars and pages can show.
+func CheckLine(field, s string) error {
+	switch {
+	case strings.ContainsFunc(s, forbidden):
+		return FaultIn(field, Invalid, "forbidden_character", forbiddenDetail)
+	case s != "" && !strings.ContainsFunc(s, visible):
+		return FaultIn(field, Invalid, "invisible", "has no visible character")
+	}
+	return nil
+}
+
+// CheckLines is CheckLine for a text of several lines, which may hold tabs, too.
+func CheckLines(field, s string) error {
+	return CheckLine(field, strings.NewReplacer("\t", " ", "\n", " ", "\r", " ").Replace(s))
+}
+
+// forbidden tells whether a rune can break a line, a header or a terminal, or
+// make text read as something else. Joiners stay legal: scripts and emoji need
+// them. The direction controls are those of Unicode TR36, 3.2.
+func forbidden(r rune) bool {
+	switch {
+	case unicode.IsControl(r), r == '\u2028', r == '\u2029':
+		return true
+	case r >= '\u202a' && r <= '\u202e', r >= '\u2066' && r <= '\u2069':
+		return true
+	}
+	return false
+}
