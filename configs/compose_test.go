@@ -94,7 +94,7 @@ func TestComposeGivesEveryProgramAConfigurationItAccepts(t *testing.T) {
 					t.Errorf("%s: the public address is %s, want %s", name, c.API.PublicURL, want)
 				}
 				sending := c.Mail.ConnectTimeout + c.Mail.SendTimeout + 10*time.Second // see worker.shutdown_timeout
-				for _, timeout := range []time.Duration{c.API.ShutdownTimeout, c.Worker.ShutdownTimeout, sending} {
+				for _, timeout := range []time.Duration{c.API.ShutdownDelay + c.API.ShutdownTimeout, 2 * c.Worker.ShutdownTimeout, sending} {
 					if grace := s.StopGracePeriod; grace == nil || time.Duration(*grace) < timeout+c.Intake.CommitTimeout+c.Postgres.StatementTimeout {
 						t.Errorf("%s is killed after %v, while stopping may take %v and the last commits", name, grace, timeout)
 					}

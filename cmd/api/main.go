@@ -10,9 +10,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
-	"os/signal"
 	"slices"
-	"syscall"
 	"time"
 
 	"github.com/lastseat/lastseat/internal/config"
@@ -41,7 +39,7 @@ environment; configs/lastseat.yaml explains every setting.
 var errUsage = errors.New("usage")
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	ctx, stop := ops.StopSignals()
 	err := run(ctx, os.Args[1:], os.Environ(), os.Stdout)
 	stop()
 	switch {

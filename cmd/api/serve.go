@@ -16,6 +16,7 @@ import (
 	"github.com/lastseat/lastseat/internal/calendar"
 	"github.com/lastseat/lastseat/internal/config"
 	"github.com/lastseat/lastseat/internal/httpapi"
+	"github.com/lastseat/lastseat/internal/httpserver"
 	"github.com/lastseat/lastseat/internal/intake"
 	"github.com/lastseat/lastseat/internal/lane"
 	"github.com/lastseat/lastseat/internal/ops"
@@ -27,6 +28,10 @@ import (
 
 // serve runs the API until ctx ends.
 func serve(ctx context.Context, c config.Config, log *slog.Logger) error {
+	limits, err := findLimits(c, log)
+	if err != nil {
+		return err
+	}
 	// Accepting has connections of its own: no crowd of readers can take them.
 	ledger, err := postgres.Open(ctx, string(c.Postgres.URL), options(c, c.Intake.Committers))
 	if err != nil {
@@ -59,6 +64,10 @@ func serve(ctx context.Context, c config.Config, log *slog.Logger) error {
 		Name: "lastseat_people_waiting",
 		Help: "People whose poll is held until their registration changes.",
 	}, func() float64 { return float64(w.Waiting()) })
+	refused := promauto.With(reg).NewCounter(prometheus.CounterOpts{
+		Name: "lastseat_connections_refused_total",
+		Help: "Connections that were answered 503 because as many as may be were open.",
+	})
 	from, err := mail.ParseAddress(c.Mail.From)
 	if err != nil {
 		return fmt.Errorf("mail.from: %w", err)
@@ -67,7 +76,6 @@ func serve(ctx context.Context, c config.Config, log *slog.Logger) error {
 		PublicURL:      c.API.PublicURL,
 		MaxBodyBytes:   c.API.MaxBodyBytes,
 		MaxWait:        c.API.MaxWait,
-		TrustedProxies: c.API.TrustedProxies,
 		Organiser:      calendar.Organiser(*from),
 		OrganiserToken: string(c.API.OrganiserToken),
 	}, log, reg)
@@ -87,8 +95,8 @@ func serve(ctx context.Context, c config.Config, log *slog.Logger) error {
 	}
 	log.Info("listening", "api", door.Addr().String(), "admin", back.Addr().String())
 
-	// It stops from the front to the back: no new requests, those in flight
-	// answered, what they wait for committed, what was committed enqueued.
+	// It stops from the front to the back: balancers told, no new requests, those
+	// in flight answered, what they wait for committed, what was committed enqueued.
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	committing, stopCommitting := context.WithCancel(context.WithoutCancel(ctx))
@@ -104,15 +112,18 @@ func serve(ctx context.Context, c config.Config, log *slog.Logger) error {
 			ReadTimeout:       c.API.ReadTimeout,
 			WriteTimeout:      c.API.MaxWait + 2*c.Intake.CommitTimeout + 10*time.Second, // a POST waits for one commit and has one
 			IdleTimeout:       c.API.IdleTimeout,
-			MaxHeaderBytes:    16 << 10,
 			ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelDebug),
-			// The library would answer OPTIONS * with a 200 that no document knows.
-			DisableGeneralOptionsHandler: true,
 		}
-		return ops.Serve(ctx, door, server, c.API.ShutdownTimeout, func() {
-			log.Info("stopping")
-			admin.Stopping()
-			w.End()
+		return httpserver.Serve(ctx, door, server, httpserver.Options{
+			Connections: limits.connections,
+			Refused:     refused.Inc,
+			Stopping: func() {
+				log.Info("stopping", "serving_for", c.API.ShutdownDelay)
+				admin.Stopping()
+				w.End()
+			},
+			Delay: c.API.ShutdownDelay,
+			Grace: c.API.ShutdownTimeout,
 		})
 	})
 	g.Go(func() error {
@@ -129,7 +140,7 @@ func serve(ctx context.Context, c config.Config, log *slog.Logger) error {
 	})
 	g.Go(func() error {
 		defer stop()
-		return ops.ServeAdmin(listening, back, admin)
+		return ops.ServeAdmin(listening, back, admin, c.API.AdminListen, c.API.AdminHosts)
 	})
 	err = g.Wait()
 	log.Info("stopped")

@@ -109,6 +109,7 @@ func (t *tool) buildIn(ctx context.Context, root, programs string, more ...strin
 // programEnv is the environment of api and worker, as far as it is known before they have their ports.
 func (s *stack) programEnv(o stackOptions) []string {
 	env := append(os.Environ(), "LASTSEAT_POSTGRES_URL="+s.PostgresURL, "LASTSEAT_REDIS_URL="+s.RedisURL, "LASTSEAT_LOG_FORMAT=text",
+		"LASTSEAT_API_SHUTDOWN_DELAY=0s", // there is no load balancer
 		"LASTSEAT_MAIL_SERVER="+s.MailServer, "LASTSEAT_API_ORGANISER_TOKEN="+s.OrganiserToken)
 	return append(env, o.env...)
 }

@@ -9,8 +9,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
-	"syscall"
 
 	"github.com/lastseat/lastseat/internal/config"
 	"github.com/lastseat/lastseat/internal/ops"
@@ -29,7 +27,7 @@ environment; configs/lastseat.yaml explains every setting.
 var errUsage = errors.New("usage")
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	ctx, stop := ops.StopSignals()
 	err := run(ctx, os.Args[1:], os.Environ(), os.Stdout)
 	stop()
 	switch {

@@ -122,7 +122,7 @@ func serve(ctx context.Context, c config.Config, log *slog.Logger) error {
 	})
 	g.Go(func() error {
 		defer stop()
-		return ops.ServeAdmin(announcing, back, admin)
+		return ops.ServeAdmin(announcing, back, admin, c.Worker.AdminListen, c.Worker.AdminHosts)
 	})
 	err = g.Wait()
 	log.Info("stopped")

@@ -72,11 +72,12 @@ type API struct {
 	Listen string `yaml:"listen"`
 	// AdminListen is the host:port of health, metrics and queues. It asks for no password: keep it off public networks.
 	AdminListen string `yaml:"admin_listen"`
+	// AdminHosts lists the host names, without a port, by which AdminListen may be reached, in addition to IP addresses,
+	// localhost and the host in AdminListen. Requests for other hosts are answered 421: a web page could make them.
+	AdminHosts []string `yaml:"admin_hosts"`
 	// PublicURL is the address people reach the API at, for links: http or https, without a query or credentials. Load
 	// trims the slash at its end. cmd/worker needs it, too: mails have links.
 	PublicURL string `yaml:"public_url"`
-	// TrustedProxies lists the IP addresses and CIDR ranges whose X-Forwarded-For is believed. Empty: nobody's is.
-	TrustedProxies []string `yaml:"trusted_proxies"`
 	// OrganiserToken is what organisers send as Authorization: Bearer …, 16 characters or more. Empty: nobody is an
 	// organiser.
 	OrganiserToken Secret `yaml:"organiser_token"`
@@ -88,7 +89,15 @@ type API struct {
 	ReadTimeout time.Duration `yaml:"read_timeout" bounds:"100ms..5m"`
 	// IdleTimeout is how long a kept-alive connection may wait for its next request, 1s..1h.
 	IdleTimeout time.Duration `yaml:"idle_timeout" bounds:"1s..1h"`
-	// ShutdownTimeout is how long requests in flight may take to end when the process is told to stop, 1s..10m.
+	// MaxConnections is the most connections to Listen that are open at once, 16..1000000, or fewer if the limit on open
+	// files allows no more. Seven eighths of them may hold a GET with ?wait=. More are answered 503.
+	MaxConnections int `yaml:"max_connections" bounds:"16..1000000"`
+	// MaxPolls is the most GETs with ?wait= that are held for one registration at once, 1..1000. More are answered 503.
+	MaxPolls int `yaml:"max_polls" bounds:"1..1000"`
+	// ShutdownDelay is how long requests are served on when the process is told to stop, 0s..5m: until load balancers have
+	// seen that it is not ready.
+	ShutdownDelay time.Duration `yaml:"shutdown_delay" bounds:"0s..5m"`
+	// ShutdownTimeout is how long requests in flight may take to end after ShutdownDelay, 1s..10m.
 	ShutdownTimeout time.Duration `yaml:"shutdown_timeout" bounds:"1s..10m"`
 	// MaxWait is the longest that a GET with ?wait= is held, 0s..25s. With 0s none is held.
 	MaxWait time.Duration `yaml:"max_wait" bounds:"0s..25s"`
@@ -113,6 +122,8 @@ type Intake struct {
 type Worker struct {
 	// AdminListen is the host:port of the worker's health, metrics and queues, with API.AdminListen's warning.
 	AdminListen string `yaml:"admin_listen"`
+	// AdminHosts is to AdminListen what API.AdminHosts is to API.AdminListen.
+	AdminHosts []string `yaml:"admin_hosts"`
 	// MaxLanes is the most lanes alive at once in this worker, 1..10000.
 	MaxLanes int `yaml:"max_lanes" bounds:"1..10000"`
 	// LaneIdle is how long a lane without work stays alive, 10ms..1m. About a second is the optimum: starting a lane
@@ -209,6 +220,9 @@ func Default() Config {
 			ReadHeaderTimeout: 5 * time.Second,
 			ReadTimeout:       10 * time.Second,
 			IdleTimeout:       2 * time.Minute,
+			MaxConnections:    20_000,
+			MaxPolls:          10,
+			ShutdownDelay:     5 * time.Second,
 			ShutdownTimeout:   20 * time.Second,
 			MaxWait:           25 * time.Second,
 		},

@@ -48,7 +48,7 @@ postgress: {}
 redis:
   timeout:
 api:
-  trusted_proxies: 10.0.0.1
+  admin_hosts: api-1
   idle_timeout: [1s]
   read_timeout: 10
 worker: 3
@@ -63,7 +63,7 @@ worker: 3
 		"postgres.lock_timeout (line 7 of NAME): is given twice, first in line 6",
 		"postgress (line 8 of NAME): unknown section",
 		"redis.timeout (line 10 of NAME): has no value; leave the line out to get the default",
-		"api.trusted_proxies (line 12 of NAME): must be a list: [a, b]",
+		"api.admin_hosts (line 12 of NAME): must be a list: [a, b]",
 		"api.idle_timeout (line 13 of NAME): must be one plain value",
 		`api.read_timeout (line 14 of NAME): must be a duration with a unit, such as 500ms, 10s or 2m, not "10"`,
 		"worker (line 15 of NAME): must hold keys and values",
@@ -120,9 +120,13 @@ func TestBadValuesAreRefused(t *testing.T) {
 			"worker.sweep_all_interval", "999ms",
 			"must not be less than worker.sweep_interval, which is 1s; it is 999ms",
 		},
-		"proxy by name": {
-			"api.trusted_proxies", "10.0.0.1,proxy",
-			`must list IP addresses and CIDR ranges; "proxy" is neither`,
+		"admin host with a port": {
+			"api.admin_hosts", "api-1,api-2:8081",
+			`must list host names without a port, such as metrics.example.org, not "api-2:8081"`,
+		},
+		"admin host with a scheme": {
+			"worker.admin_hosts", "http://worker-1",
+			`must list host names without a port, such as metrics.example.org, not "http://worker-1"`,
 		},
 		"short organisers' token":               {"api.organiser_token", "0123456789abcde", "must have 16 to 1024 characters, or be empty"},
 		"organisers' token of words":            {"api.organiser_token", "let me in please!", "may contain printable ASCII characters only, and no blanks"},
@@ -191,7 +195,7 @@ func TestBadFilesAreRefusedTogetherWithTheRest(t *testing.T) {
 		"second document":  {"log:\n  level: info\n---\nlog:\n", "NAME: holds a second YAML document; there can be one"},
 		"no mapping":       {"- log\n", "NAME: must hold keys and values"},
 		"an alias":         {"log:\n  level: *x\n", "must be one plain value"},
-		"null in the list": {"api:\n  trusted_proxies: [~]\n", "must be a list of plain values"},
+		"null in the list": {"api:\n  admin_hosts: [~]\n", "must be a list of plain values"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

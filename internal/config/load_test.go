@@ -27,12 +27,15 @@ var others = map[string]string{
 	"api.listen":                           ":9080",
 	"api.admin_listen":                     "[::1]:9081",
 	"api.public_url":                       "https://seats.example.org/app",
-	"api.trusted_proxies":                  "10.0.0.0/8,::1",
+	"api.admin_hosts":                      "metrics.example.org,api-1",
 	"api.organiser_token":                  "0123456789abcdef",
 	"api.max_body_bytes":                   "32768",
 	"api.read_header_timeout":              "6s",
 	"api.read_timeout":                     "11s",
 	"api.idle_timeout":                     "3m0s",
+	"api.max_connections":                  "500",
+	"api.max_polls":                        "3",
+	"api.shutdown_delay":                   "0s",
 	"api.shutdown_timeout":                 "30s",
 	"api.max_wait":                         "0s",
 	"intake.committers":                    "3",
@@ -40,6 +43,7 @@ var others = map[string]string{
 	"intake.gathering":                     "50",
 	"intake.commit_timeout":                "4s",
 	"worker.admin_listen":                  "localhost:9082",
+	"worker.admin_hosts":                   "worker-1,worker-2",
 	"worker.max_lanes":                     "20",
 	"worker.lane_idle":                     "2s",
 	"worker.poll_budget":                   "500",
@@ -120,7 +124,7 @@ func TestEveryKeyCanBeSetFromTheEnvironmentAndFromTheFile(t *testing.T) {
 			section = inSection
 			fmt.Fprintf(&yaml, "%s:\n", section)
 		}
-		if f.key == "api.trusted_proxies" {
+		if f.value.Kind() == reflect.Slice {
 			text = `["` + strings.ReplaceAll(text, ",", `", "`) + `"]`
 		}
 		fmt.Fprintf(&yaml, "  %s: %s\n", key, strings.Replace(text, "[::1]:9081", `"[::1]:9081"`, 1))
@@ -160,7 +164,7 @@ func TestValuesAreNormalised(t *testing.T) {
 	got, err := config.Load("", []string{
 		"LASTSEAT_POSTGRES_URL=postgres://h/overridden", giveURL,
 		"LASTSEAT_API_PUBLIC_URL=https://seats.example.org/",
-		"LASTSEAT_API_TRUSTED_PROXIES= 10.0.0.1 , 10.1.0.0/16",
+		"LASTSEAT_API_ADMIN_HOSTS= api-1 , metrics.example.org",
 		"LASTSEAT_LOG_LEVEL=",
 		"LASTSEAT_API_LISTEN=127.0.0.1:0", "LASTSEAT_API_ADMIN_LISTEN=127.0.0.1:0", // two free ports
 		"LASTSEAT_CONFIG=x", "LASTSEAT_DEV_ANY=x", "LASTSEAT_TEST_ANY=x", // not ours to judge
@@ -170,7 +174,7 @@ func TestValuesAreNormalised(t *testing.T) {
 	}
 	want := withURL()
 	want.API.PublicURL = "https://seats.example.org"
-	want.API.TrustedProxies = []string{"10.0.0.1", "10.1.0.0/16"}
+	want.API.AdminHosts = []string{"api-1", "metrics.example.org"}
 	want.API.Listen, want.API.AdminListen = "127.0.0.1:0", "127.0.0.1:0"
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got  %+v\nwant %+v", got, want)
@@ -208,7 +212,7 @@ func FuzzFile(f *testing.F) {
 	for _, seed := range []string{
 		"",
 		"log:\n  level: info\n",
-		"api: {trusted_proxies: [10.0.0.1, '::1'], max_wait: 1s}\n",
+		"api: {admin_hosts: [api-1, 'api-2'], max_wait: 1s}\n",
 		"postgres:\n  url: >-\n    x\n",
 		"a: &a [*a]\n",
 		"<<: {log: ~}\n",
@@ -217,7 +221,7 @@ func FuzzFile(f *testing.F) {
 		"log:\n\tlevel: \"\\u0000\"\n",
 		"\ufeff- \r",
 		"mail: {from: 'a <a@b.example>', hello: x}\n",
-		"api:\n  max_body_bytes: 0x4000\n  trusted_proxies: []\n",
+		"api:\n  max_body_bytes: 0x4000\n  admin_hosts: []\n",
 		"worker: {lane_idle: 1.5s, max_lanes: 1_0}\n",
 	} {
 		f.Add([]byte(seed))

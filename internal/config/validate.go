@@ -45,8 +45,9 @@ func (l *loader) validate(c Config) {
 	l.check("api.admin_listen", differ(c.API.AdminListen, "api.listen", c.API.Listen))
 	l.check("worker.admin_listen", differ(c.Worker.AdminListen, "api.listen", c.API.Listen))
 	l.check("worker.admin_listen", differ(c.Worker.AdminListen, "api.admin_listen", c.API.AdminListen))
+	l.check("api.admin_hosts", hostNames(c.API.AdminHosts))
+	l.check("worker.admin_hosts", hostNames(c.Worker.AdminHosts))
 	l.check("api.public_url", publicURL(c.API.PublicURL))
-	l.check("api.trusted_proxies", addressRanges(c.API.TrustedProxies))
 	l.check("api.organiser_token", bearerToken(c.API.OrganiserToken))
 
 	l.validateMail(c.Mail)
@@ -175,10 +176,10 @@ func publicURL(text string) error {
 	return nil
 }
 
-func addressRanges(list []string) error {
-	for _, text := range list {
-		if _, _, err := net.ParseCIDR(text); err != nil && net.ParseIP(text) == nil {
-			return fmt.Errorf("must list IP addresses and CIDR ranges; %.60q is neither", text)
+func hostNames(list []string) error {
+	for _, name := range list {
+		if !isHostName(name) {
+			return fmt.Errorf("must list host names without a port, such as metrics.example.org, not %.60q", name)
 		}
 	}
 	return nil

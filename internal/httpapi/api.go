@@ -73,7 +73,6 @@ type Options struct {
 	OrganiserToken string             // what organisers show; empty = nobody is one
 	MaxBodyBytes   int64
 	MaxWait        time.Duration // the longest that ?wait= holds an answer
-	TrustedProxies []string      // addresses or networks whose X-Forwarded-For counts
 }
 
 type api struct {
@@ -93,8 +92,8 @@ func New(c Catalogue, in Intake, w Watch, out Outbox, l Line, o Options, log *sl
 	e := gin.New()
 	e.HandleMethodNotAllowed = true
 	e.RedirectTrailingSlash = false
-	if err := e.SetTrustedProxies(o.TrustedProxies); err != nil { // nil trusts nobody
-		return nil, fmt.Errorf("reading the trusted proxies: %w", err)
+	if err := e.SetTrustedProxies(nil); err != nil { // by default everybody's X-Forwarded-For is believed
+		return nil, fmt.Errorf("trusting no proxy: %w", err)
 	}
 	e.Use(a.observe(newMetrics(reg)), a.recover, a.answer(noSlashInNames))
 	e.NoRoute(a.answer(func(*gin.Context) error { return errNoRoute }))

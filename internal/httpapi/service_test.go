@@ -17,6 +17,7 @@ import (
 	"github.com/lastseat/lastseat/internal/enroll"
 	"github.com/lastseat/lastseat/internal/enrolltest"
 	"github.com/lastseat/lastseat/internal/httpapi"
+	"github.com/lastseat/lastseat/internal/httpserver"
 	"github.com/lastseat/lastseat/internal/intake"
 	"github.com/lastseat/lastseat/internal/lane"
 	"github.com/lastseat/lastseat/internal/pgtest"
@@ -123,8 +124,7 @@ func start(t testing.TB, p place) *service {
 		t.Fatal(err)
 	}
 	server.Config.Handler = api
-	server.Config.DisableGeneralOptionsHandler = true
-	server.Config.MaxHeaderBytes = 16 << 10
+	httpserver.Prepare(server.Config)
 	server.Config.ErrorLog = slog.NewLogLogger(log.Handler(), slog.LevelDebug)
 	server.Start()
 	s.server = server.Config

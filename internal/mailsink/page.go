@@ -16,6 +16,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/lastseat/lastseat/internal/httpserver"
 )
 
 //go:embed templates/*.html
@@ -39,12 +41,12 @@ var templates = template.Must(template.New("").Funcs(template.FuncMap{
 // servePage shows the messages on l until ctx ends.
 func (s *Sink) servePage(ctx context.Context, l net.Listener) error {
 	server := &http.Server{
-		Handler:           guard(l.Addr(), s.routes()),
+		Handler:           guard(s.routes()),
 		BaseContext:       func(net.Listener) context.Context { return ctx }, // ends the live events
 		ReadHeaderTimeout: 5 * time.Second,
 		WriteTimeout:      time.Minute,
-		MaxHeaderBytes:    16 << 10,
 	}
+	httpserver.Prepare(server)
 	failed := make(chan error, 1)
 	go func() { failed <- server.Serve(l) }()
 	select {

@@ -4,14 +4,12 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"io"
 	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/hibiken/asynq"
 	"github.com/redis/go-redis/v9"
@@ -75,39 +73,37 @@ func TestQueuesAreShownAndNotChanged(t *testing.T) {
 	}
 }
 
-func TestServe(t *testing.T) {
+func TestServeAdmin_answers_its_own_hosts_only(t *testing.T) {
 	t.Parallel()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	held, release := make(chan struct{}), make(chan struct{})
-	server := &http.Server{ReadHeaderTimeout: time.Second, Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		close(held)
-		<-release
-		_, _ = io.WriteString(w, "done")
-	})}
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
-	go func() { ended <- ops.Serve(ctx, l, server, 10*time.Second, func() { close(release) }) }()
-	answer := make(chan string, 1)
 	go func() {
-		r, err := http.Get("http://" + l.Addr().String())
-		if err != nil {
-			answer <- err.Error()
-			return
-		}
-		defer r.Body.Close()
-		text, _ := io.ReadAll(r.Body)
-		answer <- string(text)
+		ended <- ops.ServeAdmin(ctx, l, ops.NewAdmin(ops.NewRegistry(), quiet), "api-1:0", []string{"metrics.example.org"})
 	}()
-	<-held
-	stop() // while a request is in flight
+	for _, path := range []string{"/livez", "/readyz", "/metrics", "/ops/queues"} {
+		for host, served := range map[string]bool{"": true, "localhost:8081": true, "api-1:8081": true, "metrics.example.org": true, "evil.example": false} {
+			r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+l.Addr().String()+path, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.Host = host // "" is that of the address
+			answer, err := http.DefaultClient.Do(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			answer.Body.Close()
+			if (answer.StatusCode == http.StatusMisdirectedRequest) == served {
+				t.Errorf("%s of %q: %s", path, host, answer.Status)
+			}
+		}
+	}
+	stop()
 	if err := <-ended; err != nil {
 		t.Error(err)
-	}
-	if got := <-answer; got != "done" {
-		t.Errorf("the request in flight got %q", got)
 	}
 }
 

@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/lastseat/lastseat/internal/httpserver"
 )
 
 // NewLogger returns a logger that writes lines of the format (json or text) from
@@ -28,42 +30,25 @@ func NewLogger(w io.Writer, format, level string) (*slog.Logger, error) {
 	return slog.New(slog.NewJSONHandler(w, o)), nil
 }
 
-// Serve serves on l until ctx ends, then lets the requests in flight finish, at
-// most for grace. It calls stopping, if it is not nil, before it waits for them.
-func Serve(ctx context.Context, l net.Listener, server *http.Server, grace time.Duration, stopping func()) error {
-	failed := make(chan error, 1)
-	go func() { failed <- server.Serve(l) }()
-	select {
-	case err := <-failed:
-		return fmt.Errorf("serving on %s: %w", l.Addr(), err)
-	case <-ctx.Done():
-	}
-	if stopping != nil {
-		stopping()
-	}
-	closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
-	defer cancel()
-	err := server.Shutdown(closing)
-	if err != nil {
-		err = errors.Join(fmt.Errorf("closing %s: requests were still in flight: %w", l.Addr(), err), server.Close())
-	}
-	if e := <-failed; !errors.Is(e, http.ErrServerClosed) {
-		err = errors.Join(err, e)
-	}
-	return err
-}
+// AdminConnections is the most connections that operators have open at once.
+const AdminConnections = 64
 
-// ServeAdmin serves the operator's door until ctx ends. Requests that are still
-// in flight a second later are cut off: they only look.
-func ServeAdmin(ctx context.Context, l net.Listener, a *Admin) error {
-	err := Serve(ctx, l, &http.Server{
-		Handler:           a,
+// ServeAdmin serves the operators' listener until ctx ends. It answers requests
+// whose Host is an IP address, localhost, the host of the configured address, or
+// one of the names. Requests that are still in flight a second after ctx are cut
+// off: they only read.
+func ServeAdmin(ctx context.Context, l net.Listener, a *Admin, configured string, names []string) error {
+	host, _, err := net.SplitHostPort(configured)
+	if err != nil {
+		return fmt.Errorf("reading the address to listen on: %w", err)
+	}
+	err = httpserver.Serve(ctx, l, &http.Server{
+		Handler:           httpserver.OnlyHosts(a, append([]string{host}, names...)...),
 		ReadHeaderTimeout: 5 * time.Second,
 		ReadTimeout:       10 * time.Second,
 		WriteTimeout:      30 * time.Second,
 		IdleTimeout:       time.Minute,
-		MaxHeaderBytes:    16 << 10,
-	}, time.Second, nil)
+	}, httpserver.Options{Connections: AdminConnections, Grace: time.Second})
 	if errors.Is(err, context.DeadlineExceeded) {
 		return nil
 	}

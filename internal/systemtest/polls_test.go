@@ -29,7 +29,7 @@ type held struct {
 // at the api while they wait, and has a worker decide all of them.
 func hold(t testing.TB, people int) (h held) {
 	t.Helper()
-	letOpen(t, uint64(people)+500)
+	letOpen(t, uint64(people)*8/7+1000) // an eighth of the api's connections holds no poll
 	s := newSite(t)
 	store := pgtest.Open(t, s.url)
 	enrolltest.OpenRun(t, store, "a", nil)

@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -46,6 +47,65 @@ func TestPrograms(t *testing.T) {
 		}
 		worker := s.start("worker")
 		worker.stop()
+	})
+
+	t.Run("serve on after SIGTERM until balancers have noticed, and hold nobody", func(t *testing.T) {
+		t.Parallel()
+		s := newSite(t)
+		enrolltest.OpenRun(t, pgtest.Open(t, s.url), "a", nil)
+		api := s.start("api", "LASTSEAT_API_SHUTDOWN_DELAY=5s")
+		var asked told
+		if err := s.ask(api, "a", 1, &asked); err != nil {
+			t.Fatal(err)
+		}
+		began := time.Now()
+		api.signal(syscall.SIGTERM)
+		enrolltest.WaitUntil(t, func() bool { return api.status("/readyz") == http.StatusServiceUnavailable })
+		for n := 2; time.Since(began) < 4*time.Second; n++ {
+			var other, polled told
+			if err := s.ask(api, "a", n, &other); err != nil {
+				t.Fatalf("after %s: %v", time.Since(began), err)
+			}
+			r, err := http.NewRequestWithContext(context.Background(), http.MethodGet, "http://"+api.API+"/v1/registrations/"+asked.ID.String()+"?wait=25", nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := do(r, http.StatusOK, &polled); err != nil || polled.Status != "queued" {
+				t.Fatalf("a poll after %s got %+v, %v", time.Since(began), polled, err)
+			}
+			if status := api.status("/livez"); status != http.StatusOK {
+				t.Fatalf("/livez answers %d", status)
+			}
+		}
+		<-api.exited
+		if code := api.cmd.ProcessState.ExitCode(); code != 0 {
+			t.Errorf("exit status %d", code)
+		}
+	})
+
+	t.Run("end at once at the second SIGTERM", func(t *testing.T) {
+		t.Parallel()
+		s := newSite(t)
+		api := s.start("api", "LASTSEAT_API_SHUTDOWN_DELAY=5m")
+		api.signal(syscall.SIGTERM)
+		enrolltest.WaitUntil(t, func() bool { return api.status("/readyz") == http.StatusServiceUnavailable })
+		api.signal(syscall.SIGTERM)
+		select {
+		case <-api.exited:
+		case <-time.After(20 * time.Second):
+			t.Error("it goes on")
+		}
+	})
+
+	t.Run("outlive SIGHUP and the reader of their log", func(t *testing.T) {
+		t.Parallel()
+		s := newSite(t)
+		for _, program := range []string{"api", "worker"} {
+			p := s.start(program)
+			p.signal(syscall.SIGHUP)
+			p.signal(syscall.SIGPIPE)
+			p.stop() // with status 0
+		}
 	})
 
 	t.Run("say all that is wrong with their configuration, and exit with 1", func(t *testing.T) {

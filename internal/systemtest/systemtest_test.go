@@ -106,6 +106,7 @@ func (s *site) launch(path string, env ...string) *process {
 	cmd := exec.Command(path)
 	cmd.Env = []string{
 		"LASTSEAT_POSTGRES_URL=" + s.url, "LASTSEAT_REDIS_URL=" + s.redis.URL(),
+		"LASTSEAT_API_SHUTDOWN_DELAY=0s",
 		"LASTSEAT_API_LISTEN=127.0.0.1:0", "LASTSEAT_API_ADMIN_LISTEN=127.0.0.1:0", "LASTSEAT_WORKER_ADMIN_LISTEN=127.0.0.1:0",
 	}
 	cmd.Env = append(append(cmd.Env, s.env...), env...)
@@ -146,12 +147,7 @@ func (p *process) becomesReady() bool {
 			return true
 		default:
 		}
-		answer, err := http.Get("http://" + p.Admin + "/readyz")
-		if err != nil {
-			return false
-		}
-		answer.Body.Close()
-		ready = answer.StatusCode == http.StatusOK
+		ready = p.status("/readyz") == http.StatusOK
 		return ready
 	})
 	return ready
@@ -173,6 +169,16 @@ func (p *process) read(out io.Reader) {
 	}
 	_ = p.cmd.Wait()
 	close(p.exited)
+}
+
+// status returns how the operators' listener answers, 0 if it does not.
+func (p *process) status(path string) int {
+	answer, err := http.Get("http://" + p.Admin + path)
+	if err != nil {
+		return 0
+	}
+	answer.Body.Close()
+	return answer.StatusCode
 }
 
 func (p *process) signal(sig syscall.Signal) { _ = p.cmd.Process.Signal(sig) }

@@ -1,0 +1,28 @@
+package httpserver
+
+import (
+	"net"
+	"net/url"
+	"strings"
+	"testing"
+)
+
+// FuzzHost: a Host that passes leads to an address, or has a name that is known.
+func FuzzHost(f *testing.F) {
+	for _, seed := range []string{"", "localhost", "LOCALHOST:80", "127.0.0.1:8025", "[::1]:1", "::1", "localhost.evil.example", "127.0.0.1.evil.example", "[localhost]", "localhost:", ":80", "10.0.0.7", "[[::1]]", "localhost:80:80", "\x00", "Own.Example.", "own.example..", "own.example:1"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, host string) {
+		if !knownHost(host, []string{"own.example"}) {
+			return
+		}
+		u, err := url.Parse("http://" + host)
+		if err != nil || strings.Trim(host, "[]") != host {
+			return // no browser sends it
+		}
+		name := strings.ToLower(strings.TrimSuffix(u.Hostname(), "."))
+		if name != "" && name != "localhost" && name != "own.example" && net.ParseIP(name) == nil {
+			t.Errorf("%q passes", host)
+		}
+	})
+}

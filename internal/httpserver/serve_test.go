@@ -1,0 +1,85 @@
+package httpserver_test
+
+import (
+	"net"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/lastseat/lastseat/internal/enrolltest"
+	"github.com/lastseat/lastseat/internal/httpserver"
+)
+
+func TestServe_lets_requests_in_flight_finish(t *testing.T) {
+	t.Parallel()
+	s := serve(t, httpserver.Options{Connections: 10})
+	c := s.dial(long)
+	enrolltest.WaitUntil(t, func() bool { return s.held.Load() == 1 })
+	s.stop()
+	enrolltest.WaitUntil(t, func() bool {
+		c, err := net.Dial("tcp", s.addr)
+		if err == nil {
+			c.Close() // it was too early
+		}
+		return err != nil
+	})
+	close(s.release)
+	if a := answer(c); a == nil || a.StatusCode != http.StatusOK {
+		t.Errorf("the request in flight got %+v", a)
+	}
+	if err := <-s.ended; err != nil {
+		t.Error(err)
+	}
+}
+
+func TestServe_cuts_off_what_does_not_finish(t *testing.T) {
+	t.Parallel()
+	s := serve(t, httpserver.Options{Connections: 10, Grace: time.Millisecond})
+	s.dial(long)
+	enrolltest.WaitUntil(t, func() bool { return s.held.Load() == 1 })
+	s.stop()
+	if err := <-s.ended; err == nil {
+		t.Error("nothing was said about the request in flight")
+	}
+}
+
+// TestServe_serves_on_while_balancers_find_out: between the word that it stops
+// and the end of listening, new clients are served as ever, and told to come back
+// elsewhere.
+func TestServe_serves_on_while_balancers_find_out(t *testing.T) {
+	t.Parallel()
+	stopping := make(chan struct{})
+	s := serve(t, httpserver.Options{Connections: 10, Delay: 2 * time.Second, Stopping: func() { close(stopping) }})
+	kept := s.dial(short)
+	if a := answer(kept); a == nil || a.Close {
+		t.Fatalf("before that the answer is %+v", a)
+	}
+	s.stop()
+	<-stopping
+	began := time.Now()
+	_, _ = kept.Write([]byte(short))
+	if a := answer(kept); a == nil || a.StatusCode != http.StatusOK || !a.Close {
+		t.Errorf("on a connection from before the answer is %+v", a)
+	}
+	for served := 0; ; served++ {
+		c, err := net.Dial("tcp", s.addr)
+		if err != nil {
+			if served == 0 {
+				t.Error("it closed at once")
+			}
+			break
+		}
+		_, _ = c.Write([]byte(short))
+		a := answer(c)
+		c.Close()
+		if time.Since(began) > time.Second {
+			break // it may close at any time now
+		}
+		if a == nil || a.StatusCode != http.StatusOK || !a.Close {
+			t.Fatalf("meanwhile the answer is %+v", a)
+		}
+	}
+	if err := <-s.ended; err != nil {
+		t.Error(err)
+	}
+}
