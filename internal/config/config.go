@@ -50,8 +50,8 @@ type Postgres struct {
 	// StatementTimeout is the longest that one statement may run, 100ms..5m. Not less than LockTimeout, which would
 	// otherwise never be reached.
 	StatementTimeout time.Duration `yaml:"statement_timeout" bounds:"100ms..5m"`
-	// LockTimeout is the longest that a statement may wait for a lock, 100ms..20s. Less than half of
-	// Intake.CommitTimeout: the server's answer must come before a committer gives up.
+	// LockTimeout is the longest that a statement may wait for a lock, 100ms..20s, and that a gathering may wait for all
+	// of its lines. Less than half of Intake.CommitTimeout: the server's answer must come before a committer gives up.
 	LockTimeout time.Duration `yaml:"lock_timeout" bounds:"100ms..20s"`
 	// IdleInTransactionTimeout is the longest that a transaction may stay open without a statement, 100ms..5m: a frozen
 	// process gives its row locks back after it.

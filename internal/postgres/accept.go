@@ -119,7 +119,7 @@ func (s *Store) accept(ctx context.Context, applications []enroll.Application, a
 		verdicts[i].Err = notFound("run") // unless a row says otherwise
 	}
 	batch := &pgx.Batch{} // one implicit transaction: it ends with the batch
-	batch.Queue(lockLines, c.runs)
+	locked := s.queueLock(batch, lockLines, c.runs)
 	batch.Queue(acceptRequests, c.ids, c.runs, c.names, c.emails, c.keys, c.idempotencyKeys, c.languages, c.notify,
 		c.kinds, c.limits, c.targets, c.organisers, c.changes, again).Query(func(rows pgx.Rows) error {
 		for rows.Next() {
@@ -140,7 +140,7 @@ func (s *Store) accept(ctx context.Context, applications []enroll.Application, a
 	defer conn.Release()
 	crashpoint.Here(crashpoint.AcceptBegun)
 	if err := conn.SendBatch(ctx, batch).Close(); err != nil {
-		return nil, commitFailure(doing, err)
+		return nil, commitFailure(doing, err, *locked)
 	}
 	return verdicts, nil
 }

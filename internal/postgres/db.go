@@ -36,7 +36,8 @@ var errURL = errors.New("the URL, or a parameter in it, is not understood")
 
 // Store is a pool of connections to the ledger.
 type Store struct {
-	pool *pgxpool.Pool
+	pool    *pgxpool.Pool
+	options Options
 }
 
 // Open returns a store for the database at url. It connects when it is first
@@ -55,7 +56,7 @@ func Open(ctx context.Context, url string, o Options) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("opening the database: %w", err)
 	}
-	return &Store{pool: pool}, nil
+	return &Store{pool: pool, options: o}, nil
 }
 
 // configure sets what every connection of Lastseat has in common.
@@ -66,13 +67,12 @@ func configure(c *pgx.ConnConfig, o Options) {
 	if len(c.Fallbacks) > 0 && c.ValidateConnect == nil {
 		c.ValidateConnect = pgconn.ValidateConnectTargetSessionAttrsReadWrite
 	}
-	ms := func(d time.Duration) string { return strconv.FormatInt(d.Milliseconds(), 10) }
 	for name, value := range map[string]string{
 		"application_name":                    "lastseat " + o.Name,
 		"timezone":                            "UTC",
-		"statement_timeout":                   ms(o.StatementTimeout),
-		"lock_timeout":                        ms(o.LockTimeout),
-		"idle_in_transaction_session_timeout": ms(o.IdleInTransactionTimeout),
+		"statement_timeout":                   milliseconds(o.StatementTimeout),
+		"lock_timeout":                        milliseconds(o.LockTimeout),
+		"idle_in_transaction_session_timeout": milliseconds(o.IdleInTransactionTimeout),
 		// A plan is made once and kept, and it may be made while a table is
 		// empty and run when it holds millions. So the hot statements are
 		// written such that a plan has only one shape (a LATERAL with a LIMIT
@@ -89,6 +89,9 @@ func configure(c *pgx.ConnConfig, o Options) {
 		c.RuntimeParams[name] = value
 	}
 }
+
+// milliseconds returns the duration as the server's settings take it.
+func milliseconds(d time.Duration) string { return strconv.FormatInt(d.Milliseconds(), 10) }
 
 // Close closes all connections and waits for those in use.
 func (s *Store) Close() { s.pool.Close() }
@@ -109,6 +112,27 @@ func (s *Store) Ready(ctx context.Context) error {
 		return enroll.Errorf(enroll.Unavailable, "the schema is at version %d and this program needs %d: run `api migrate`", version, want)
 	}
 	return nil
+}
+
+// boundStatements bounds how long each of the next statements of a transaction may
+// run.
+const boundStatements = `SELECT set_config('statement_timeout', $1, true)`
+
+// queueLock queues a statement that only locks rows and ends within lock_timeout,
+// however many it locks and whoever waits for them, too. The setting of that name
+// counts for each lock by itself, and a row costs two when others wait for it: the
+// head of the queue, then the holder's transaction. So behind waiters of other
+// processes the server's answer would come when its client has given up. The result
+// says, after the batch, whether the rows were locked.
+func (s *Store) queueLock(batch *pgx.Batch, sql string, arg any) (locked *bool) {
+	locked = new(bool)
+	batch.Queue(boundStatements, milliseconds(s.options.LockTimeout))
+	batch.Queue(sql, arg).Exec(func(pgconn.CommandTag) error {
+		*locked = true
+		return nil
+	})
+	batch.Queue(boundStatements, milliseconds(s.options.StatementTimeout))
+	return locked
 }
 
 // collect runs a query and returns its rows as read by scan.

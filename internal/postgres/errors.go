@@ -62,7 +62,8 @@ func passing(sqlstate string) bool {
 	return false
 }
 
-// commitFailure gives an error that came out of an accepting batch its code:
+// commitFailure gives an error that came out of an accepting batch its code, by
+// whether the lines were locked before:
 //
 //   - OutcomeUnknown when the commit may have happened: the bytes were sent and
 //     no answer came, or one that ended the session, which can follow a commit
@@ -70,13 +71,14 @@ func passing(sqlstate string) bool {
 //   - Internal when something in the batch cannot be stored;
 //   - LineBlocked when somebody holds one of the lines for too long;
 //   - Unavailable for everything else: the server rolled back.
-func commitFailure(doing string, err error) error {
+func commitFailure(doing string, err error, locked bool) error {
 	code := enroll.Unavailable
 	pg, isPg := errors.AsType[*pgconn.PgError](err)
 	switch {
 	case !isPg && !pgconn.SafeToRetry(err), isPg && endsSession(pg):
 		code = enroll.OutcomeUnknown
-	case isPg && pg.Code == "55P03": // lock_not_available
+	case isPg && pg.Code == "55P03", // lock_not_available
+		isPg && pg.Code == "57014" && !locked: // query_canceled: lockLines does nothing but wait
 		code = enroll.LineBlocked
 	case isPg && pg.Code == "23505":
 		// unique_violation: the run was created between the two statements, and

@@ -167,7 +167,7 @@ func (s *Store) Mails(ctx context.Context, run string, q enroll.MailQuery) ([]en
 func (s *Store) ResendMail(ctx context.Context, run string, id uuid.UUID) (enroll.OutboxMail, error) {
 	const doing = "sending a mail again"
 	batch := &pgx.Batch{} // one implicit transaction
-	batch.Queue(lockMails, id)
+	s.queueLock(batch, lockMails, id)
 	batch.Queue(`
 		INSERT INTO mails (kind, run_id, ticket, sequence)
 		SELECT m.kind, m.run_id, m.ticket, last.sequence + 1

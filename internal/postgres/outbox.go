@@ -117,7 +117,7 @@ func (s *Store) ClaimMail(ctx context.Context, due enroll.DueMail, lease time.Du
 	m := enroll.Mail{ID: due.ID, Attempt: due.Attempts + 1}
 	claimed := false
 	batch := &pgx.Batch{} // one implicit transaction
-	batch.Queue(lockMails, due.ID)
+	s.queueLock(batch, lockMails, due.ID)
 	batch.Queue(claimMail, due.ID, due.Attempts, lease).Query(func(rows pgx.Rows) error {
 		for rows.Next() {
 			if err := rows.Scan(&claimed); err != nil {
