@@ -234,7 +234,7 @@ func TestFixturesAreSound(t *testing.T) {
 
 	store := pgtest.Open(t, url)
 	run, err := store.Run(t.Context(), "grown-1")
-	if err != nil || run.AttendancesCount != size || run.LastTicket != size || run.Window() != enroll.Open {
+	if err != nil || run.AttendancesCount != size || run.LastTicket != size || !run.Life().MayRegister() {
 		t.Fatalf("the run is %+v, %v", run, err)
 	}
 	a, err := enroll.Apply(enroll.Wish{Run: "grown-1", Name: "Ada", Email: "ada@example.org"})

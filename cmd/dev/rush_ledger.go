@@ -19,7 +19,7 @@ type entry struct {
 	Key           string // of the address of who registers
 	WaitlistLimit *int   // the last place on the list that is wanted; nil = any
 	Target        int64  // the registration that is cancelled
-	Late          bool   // cancelled when the run had begun
+	Late          bool   // accepted when the waiting list's time had come
 	ByOrganiser   bool
 	Seats, Places *int // what a resize changes; nil = not that
 	Status        enroll.Status

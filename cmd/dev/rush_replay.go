@@ -56,11 +56,11 @@ func replayLine(plan rushPlan, line []entry) *replay {
 }
 
 func (r *replay) register(e entry) *fate {
-	roomOnList := r.places == nil || r.waiting < *r.places
+	roomOnList := !e.Late && (r.places == nil || r.waiting < *r.places)
 	switch {
 	case r.holders[e.Key] != 0:
 		return &fate{status: enroll.Rejected, reason: enroll.AlreadyRegistered}
-	case r.taken < r.seats && r.waiting == 0:
+	case r.taken < r.seats && (r.waiting == 0 || e.Late):
 		r.holders[e.Key] = e.Ticket
 		r.seated = append(r.seated, e.Ticket)
 		r.taken++
@@ -113,7 +113,7 @@ func (r *replay) resize(e entry) *fate {
 	if e.Places != nil {
 		r.places = e.Places
 	}
-	for r.waiting > 0 && r.taken < r.seats {
+	for r.waiting > 0 && r.taken < r.seats && !e.Late {
 		r.promote()
 	}
 	return &fate{status: enroll.Done}

@@ -46,10 +46,13 @@ type Run struct {
 
 	Capacity         *int      // seats; nil = unlimited, 0 = none
 	WaitlistCapacity *int      // places on the waiting list; nil = unlimited, 0 = there is none
-	PromoteUntil     time.Time // when the waiting list ends; zero = it does not by itself
+	PromoteUntil     time.Time // when the waiting list ends; zero = when the run begins. See ListEndsAt
 
 	OpensAt  time.Time // registration is possible from here (inclusive) …
 	ClosesAt time.Time // … to here (exclusive)
+
+	WaitlistEnded bool // by a request in the line
+	CalledOff     bool
 }
 
 // Schedule returns when and where the run takes place.
@@ -57,67 +60,23 @@ func (r Run) Schedule() Schedule {
 	return Schedule{StartsAt: r.StartsAt, EndsAt: r.EndsAt, TimeZone: r.TimeZone, Place: r.Place}
 }
 
-// RunState is a run as somebody sees it who asks now.
+// RunState is a run as of Now.
 type RunState struct {
 	Run
-	AttendancesCount int // seats held
-	WaitingCount     int // people on the waiting list
-	WaitlistEnded    bool
-	CalledOff        bool
-	LastTicket       int64 // the last ticket issued in the run's line
-	SettledTicket    int64 // the last ticket decided
-	Now              time.Time
+	AttendancesCount int       // seats held
+	WaitingCount     int       // people on the waiting list
+	LastTicket       int64     // the last ticket issued in the run's line
+	SettledTicket    int64     // the last ticket decided
+	Now              time.Time // by the line's clock, which never runs backwards
 }
 
 // Waiting returns how many requests of the line are not decided yet.
 func (r RunState) Waiting() int64 { return r.LastTicket - r.SettledTicket }
 
-// SeatsLeft returns the free seats, never below zero, or nil if the run is
-// unlimited.
-func (r RunState) SeatsLeft() *int {
-	if r.Capacity == nil {
-		return nil
-	}
-	left := max(*r.Capacity-r.AttendancesCount, 0)
-	return &left
-}
-
 // OverCapacity tells whether more seats are held than the run has. That is
 // legal: lowering a capacity takes nobody's seat away.
 func (r RunState) OverCapacity() bool {
 	return r.Capacity != nil && r.AttendancesCount > *r.Capacity
-}
-
-// Window is the state of a run's registration window.
-type Window string
-
-// The states of a window.
-const (
-	NotOpen         Window = "not_open"
-	Open            Window = "open"
-	Closed          Window = "closed"
-	WindowCalledOff Window = "called_off"
-)
-
-// Window returns whether registration was possible at the instant the state
-// was read.
-func (r RunState) Window() Window {
-	if r.CalledOff {
-		return WindowCalledOff
-	}
-	return WindowAt(r.Now, r.OpensAt, r.ClosesAt)
-}
-
-// WindowAt judges an instant: opens is inclusive, closes exclusive.
-func WindowAt(now, opens, closes time.Time) Window {
-	switch {
-	case now.Before(opens):
-		return NotOpen
-	case !now.Before(closes):
-		return Closed
-	default:
-		return Open
-	}
 }
 
 // Status is where a registration stands.

@@ -9,54 +9,9 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/lastseat/lastseat/internal/enroll"
 )
-
-var (
-	opens  = time.Date(2026, 9, 1, 8, 0, 0, 0, time.UTC)
-	closes = time.Date(2026, 9, 8, 8, 0, 0, 0, time.UTC)
-)
-
-func TestSeats(t *testing.T) {
-	t.Parallel()
-	for _, test := range []struct {
-		name     string
-		capacity *int
-		taken    int
-		left     *int
-		over     bool
-	}{
-		{"an unlimited run has no number of seats left", nil, 1000, nil, false},
-		{"an empty run has all seats left", new(20), 0, new(20), false},
-		{"a run with one seat left", new(20), 19, new(1), false},
-		{"a full run has none left and is not over capacity", new(20), 20, new(0), false},
-		{"a run over capacity has none left", new(20), 21, new(0), true},
-		{"a run of no seats has none left", new(0), 0, new(0), false},
-		{"a run lowered to no seats is over capacity", new(0), 1, new(0), true},
-	} {
-		t.Run(test.name, func(t *testing.T) {
-			t.Parallel()
-			run := enroll.RunState{Run: enroll.Run{Capacity: test.capacity}, AttendancesCount: test.taken}
-			left := run.SeatsLeft()
-			if (left == nil) != (test.left == nil) || left != nil && *left != *test.left {
-				t.Errorf("%v seats left, want %v", left, test.left)
-			}
-			if run.OverCapacity() != test.over {
-				t.Errorf("over capacity is %t", run.OverCapacity())
-			}
-		})
-	}
-	t.Run("what is returned is not the run's own capacity", func(t *testing.T) {
-		t.Parallel()
-		run := enroll.RunState{Run: enroll.Run{Capacity: new(5)}}
-		*run.SeatsLeft() = 99
-		if *run.Capacity != 5 {
-			t.Errorf("the capacity became %d", *run.Capacity)
-		}
-	})
-}
 
 func TestWaiting(t *testing.T) {
 	t.Parallel()
@@ -65,45 +20,6 @@ func TestWaiting(t *testing.T) {
 	}
 	if got := (enroll.RunState{LastTicket: 12, SettledTicket: 12}).Waiting(); got != 0 {
 		t.Errorf("%d wait in a settled line", got)
-	}
-}
-
-func TestWindow(t *testing.T) {
-	t.Parallel()
-	berlin := time.FixedZone("CEST", 2*60*60)
-	for _, test := range []struct {
-		name string
-		now  time.Time
-		want enroll.Window
-	}{
-		{"is not open long before", opens.AddDate(-1, 0, 0), enroll.NotOpen},
-		{"is not open just before", opens.Add(-time.Nanosecond), enroll.NotOpen},
-		{"is open at its first instant", opens, enroll.Open},
-		{"is open at its first instant in another zone", opens.In(berlin), enroll.Open},
-		{"is open in between", opens.AddDate(0, 0, 3), enroll.Open},
-		{"is open just before it closes", closes.Add(-time.Nanosecond), enroll.Open},
-		{"is closed at the instant it closes", closes, enroll.Closed},
-		{"is closed at that instant in another zone", closes.In(berlin), enroll.Closed},
-		{"is closed long after", closes.AddDate(1, 0, 0), enroll.Closed},
-	} {
-		t.Run(test.name, func(t *testing.T) {
-			t.Parallel()
-			run := enroll.RunState{Run: enroll.Run{OpensAt: opens, ClosesAt: closes}, Now: test.now}
-			if got := run.Window(); got != test.want {
-				t.Errorf("the run says %s, want %s", got, test.want)
-			}
-			if got := enroll.WindowAt(test.now, opens, closes); got != test.want {
-				t.Errorf("WindowAt says %s, want %s", got, test.want)
-			}
-			run.CalledOff = true
-			if got := run.Window(); got != enroll.WindowCalledOff {
-				t.Errorf("called off, the run says %s", got)
-			}
-			run.CalledOff, run.WaitlistEnded = false, true
-			if got := run.Window(); got != test.want {
-				t.Errorf("without a waiting list, the run says %s, want %s", got, test.want)
-			}
-		})
 	}
 }
 

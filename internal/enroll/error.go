@@ -20,7 +20,8 @@ const (
 	RunNotOpen     Code = "not_open"        // the window has not begun
 	RunClosed      Code = "closed"          // the window is over
 	CodeCalledOff  Code = "called_off"      // the run does not take place
-	RunBegun       Code = "begun"           // the run has begun: too late to cancel
+	RunOver        Code = "over"            // the run has ended
+	RunBegun       Code = "begun"           // the run has begun: too late to give up a seat
 	NotHeld        Code = "not_held"        // the registration has neither a seat nor a place
 	KeyReused      Code = "key_reused"      // an Idempotency-Key with another body
 	Conflict       Code = "conflict"        // it exists already
@@ -47,12 +48,20 @@ type Error struct {
 // Judgement is what a window was judged by.
 type Judgement struct{ Now, OpensAt, ClosesAt time.Time }
 
-// OutsideWindow returns the error for a request that came at now: RunNotOpen or
-// RunClosed.
-func OutsideWindow(now, opens, closes time.Time) error {
-	e := &Error{Code: RunClosed, Message: "registration for this run is over", Window: &Judgement{now, opens, closes}}
-	if WindowAt(now, opens, closes) == NotOpen {
-		e.Code, e.Message = RunNotOpen, "registration for this run has not begun"
+// refusals says why a run refuses a request: see Life.Refusal.
+var refusals = map[Code]string{
+	RunNotOpen:    "registration for this run has not begun",
+	RunClosed:     "registration for this run is over",
+	RunOver:       "the run has ended: nobody can register any more",
+	CodeCalledOff: "the run has been called off",
+	RunBegun:      "the run has begun: only the organiser can cancel a seat now",
+}
+
+// Refused returns the error for a request that a run refuses with the code.
+func Refused(code Code, by Judgement) error {
+	e := &Error{Code: code, Message: refusals[code]}
+	if code == RunNotOpen || code == RunClosed {
+		e.Window = &by
 	}
 	return e
 }

@@ -105,34 +105,20 @@ func TestErrorReads(t *testing.T) {
 	}
 }
 
-func TestOutsideWindow(t *testing.T) {
+func TestRefused(t *testing.T) {
 	t.Parallel()
-	for _, test := range []struct {
-		name string
-		now  time.Time
-		want enroll.Code
-	}{
-		{"before it opens", opens.Add(-time.Nanosecond), enroll.RunNotOpen},
-		{"at the instant it closes", closes, enroll.RunClosed},
-		{"after it closed", closes.Add(time.Hour), enroll.RunClosed},
+	by := enroll.Judgement{Now: opens.Add(time.Hour), OpensAt: opens, ClosesAt: closes}
+	said := make(map[string]enroll.Code)
+	for code, judged := range map[enroll.Code]bool{
+		enroll.RunNotOpen: true, enroll.RunClosed: true, enroll.RunOver: false, enroll.CodeCalledOff: false, enroll.RunBegun: false,
 	} {
-		t.Run(test.name, func(t *testing.T) {
-			t.Parallel()
-			err := enroll.OutsideWindow(test.now, opens, closes)
-			e, ok := errors.AsType[*enroll.Error](err)
-			if !ok || e.Code != test.want || e.Message == "" || e.Faults != nil {
-				t.Fatalf("got %+v, want code %s", err, test.want)
-			}
-			if want := (enroll.Judgement{Now: test.now, OpensAt: opens, ClosesAt: closes}); e.Window == nil || *e.Window != want {
-				t.Errorf("judged by %+v, want %+v", e.Window, want)
-			}
-		})
-	}
-	t.Run("says which side", func(t *testing.T) {
-		t.Parallel()
-		early, late := enroll.OutsideWindow(opens.Add(-1), opens, closes), enroll.OutsideWindow(closes, opens, closes)
-		if early.Error() == late.Error() {
-			t.Errorf("both read %q", early)
+		e, ok := errors.AsType[*enroll.Error](enroll.Refused(code, by))
+		if !ok || e.Code != code || e.Message == "" || e.Faults != nil || (e.Window != nil) != judged || judged && *e.Window != by {
+			t.Errorf("%s: got %+v", code, e)
 		}
-	})
+		if other, is := said[e.Message]; is {
+			t.Errorf("%s and %s both read %q", code, other, e.Message)
+		}
+		said[e.Message] = code
+	}
 }

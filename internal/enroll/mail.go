@@ -73,12 +73,7 @@ type deadline struct {
 var (
 	untilStart   = deadline{func(_ Mail, e Enrolment) time.Time { return e.For.StartsAt }, "the run has begun"}
 	untilEnd     = deadline{func(_ Mail, e Enrolment) time.Time { return e.For.EndsAt }, "the run is over"}
-	untilListEnd = deadline{func(_ Mail, e Enrolment) time.Time {
-		if e.For.PromoteUntil.IsZero() {
-			return e.For.EndsAt
-		}
-		return e.For.PromoteUntil
-	}, "the waiting list has ended"}
+	untilListEnd = deadline{func(_ Mail, e Enrolment) time.Time { return e.For.ListEndsAt() }, "the waiting list has ended"}
 	// A receipt stays true, and of no use to anybody after a while.
 	untilWeekAfter = deadline{func(m Mail, _ Enrolment) time.Time { return m.DueAt.AddDate(0, 0, 7) }, "it happened more than a week ago"}
 	untilDayAfter  = deadline{func(m Mail, _ Enrolment) time.Time { return m.DueAt.AddDate(0, 0, 1) }, "it was asked for more than a day ago"}

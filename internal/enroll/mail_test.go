@@ -145,12 +145,12 @@ func TestOverdue(t *testing.T) {
 			t.Errorf("%s still makes sense at %s", kind, end)
 		}
 	}
-	// A waiting list that does not end by itself ends with the run.
+	// Without a time of its own, a waiting list ends when the run begins.
 	open := run
 	open.PromoteUntil = time.Time{}
-	m := enroll.Mail{Kind: enroll.MailWaitlisted, Now: run.EndsAt.Add(-1), About: []enroll.Enrolment{{For: open}}}
+	m := enroll.Mail{Kind: enroll.MailWaitlisted, Now: run.StartsAt.Add(-1), About: []enroll.Enrolment{{For: open}}}
 	if passed := m.Overdue(); passed != "" {
-		t.Errorf("without an end of the list: %s", passed)
+		t.Errorf("without a time of its own: %s", passed)
 	}
 }
 

@@ -94,6 +94,7 @@ func (b *book) register(r Request) {
 	if !changed {
 		holder = r.Holder
 	}
+	room := !r.Late && !b.listFull() // on the waiting list
 	switch {
 	case b.CalledOff:
 		b.decide(r.Ticket, Rejected, RunCalledOff)
@@ -101,12 +102,12 @@ func (b *book) register(r Request) {
 	case holder != 0:
 		b.decide(r.Ticket, Rejected, AlreadyRegistered)
 		b.tell(holder, MailAlreadyRegistered) // to the registration that stands, whoever asked now
-	case !b.full() && b.Waiting == 0:
+	case !b.full() && (b.Waiting == 0 || r.Late): // those who wait wait only to be told that the list has ended
 		b.decide(r.Ticket, Confirmed, "")
 		b.tell(r.Ticket, MailConfirmed)
 		b.holder[r.Key] = r.Ticket
 		b.Taken++
-	case !b.listFull() && (r.WaitlistLimit == nil || b.Waiting < *r.WaitlistLimit):
+	case room && (r.WaitlistLimit == nil || b.Waiting < *r.WaitlistLimit):
 		b.decide(r.Ticket, Waitlisted, "")
 		b.tell(r.Ticket, MailWaitlisted)
 		b.holder[r.Key] = r.Ticket
@@ -116,7 +117,7 @@ func (b *book) register(r Request) {
 		b.Waiting++
 	default:
 		reason := Full
-		if !b.listFull() && *r.WaitlistLimit > 0 {
+		if room && *r.WaitlistLimit > 0 {
 			reason = WaitlistTooLong
 		}
 		b.decide(r.Ticket, Rejected, reason)
@@ -198,7 +199,7 @@ func (b *book) moveMany(r Request) {
 		if c := r.Change.WaitlistCapacity; c != nil {
 			b.WaitlistCapacity = c.Most
 		}
-		for done && b.mayPromote() {
+		for done && !r.Late && b.mayPromote() {
 			done = b.promoteFirst()
 		}
 	case CloseWaitlist:

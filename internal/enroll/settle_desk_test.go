@@ -198,8 +198,8 @@ func drawLimit(t *rapid.T, limit *rapid.Generator[*int]) *enroll.Limit {
 }
 
 // drawCourse draws a run and its line. What is cancelled is any earlier
-// registration, whatever became of it. From some request on all cancels are
-// late, unless the beginning of the run was moved to and fro.
+// registration, whatever became of it. From some request on all are late, unless
+// the end of the list was moved to and fro.
 func drawCourse(t *rapid.T) course {
 	names := []enroll.AddressKey{"ada", "bob", "cy", "dee", "eve", "fay", "gus", "hal", "ian", "joy", "kay", "lee"}
 	people := rapid.SampledFrom(names[:rapid.IntRange(3, len(names)).Draw(t, "people")])
@@ -207,15 +207,18 @@ func drawCourse(t *rapid.T) course {
 		start: enroll.Standing{Capacity: drawnSeats.Draw(t, "seats"), WaitlistCapacity: drawnPlaces.Draw(t, "places")},
 		line:  make([]enroll.Request, rapid.IntRange(1, 30).Draw(t, "requests")+rapid.IntRange(0, 30).Draw(t, "more requests")),
 	}
-	begins := len(c.line)
+	ends := len(c.line)
 	when := rapid.IntRange(0, 5).Draw(t, "never late, late from somewhere on, late now and then")
 	if when > 2 {
-		begins = rapid.IntRange(0, len(c.line)).Draw(t, "begins at")
+		ends = rapid.IntRange(0, len(c.line)).Draw(t, "the list ends at")
 	}
 	var registrations []int64
 	for i := range c.line {
 		r := &c.line[i]
-		r.Ticket, r.Kind = int64(i+1), drawnKinds.Draw(t, "kind")
+		r.Ticket, r.Kind, r.Late = int64(i+1), drawnKinds.Draw(t, "kind"), i >= ends
+		if when == 5 {
+			r.Late = drawnBool.Draw(t, "late")
+		}
 		if r.Kind == enroll.Cancel && len(registrations) == 0 {
 			r.Kind = enroll.Register
 		}
@@ -227,10 +230,7 @@ func drawCourse(t *rapid.T) course {
 		case enroll.Cancel:
 			back := rapid.IntRange(0, len(registrations)-1).Draw(t, "target, counted back")
 			r.Target.Ticket = registrations[len(registrations)-1-back]
-			r.ByOrganiser, r.Late = drawnBool.Draw(t, "by organiser"), i >= begins
-			if when == 5 {
-				r.Late = drawnBool.Draw(t, "late")
-			}
+			r.ByOrganiser = drawnBool.Draw(t, "by organiser")
 		case enroll.Resize:
 			r.Change = enroll.Change{Capacity: drawLimit(t, drawnSeats), WaitlistCapacity: drawLimit(t, drawnPlaces)}
 		default:

@@ -108,6 +108,11 @@ func TestSettleResize(t *testing.T) {
 			told{"resize done", "bob waitlisted→confirmed, cy waitlisted→confirmed", "bob promoted, cy promoted", "3/3 seats, 1/∞ places"},
 		},
 		{
+			"late, it promotes nobody and leaves the seats to newcomers",
+			scene{capacity: new(1), seated: []string{"ada"}, listed: []string{"bob"}, line: []ask{resizes(most(3), nil).late()}},
+			told{outcomes: "resize done", after: "1/3 seats, 1/∞ places"},
+		},
+		{
 			"nothing is settled after it in the same call",
 			full(resizes(most(2), nil), registers("fay"), cancels("ada")),
 			told{"resize done", "bob waitlisted→confirmed", "bob promoted", "2/2 seats, 3/∞ places"},

@@ -55,7 +55,7 @@ func (b *boxOffice) serve(r enroll.Request) {
 		if r.Change.WaitlistCapacity != nil {
 			b.places = r.Change.WaitlistCapacity.Most
 		}
-		for len(b.list) > 0 && b.seatFree() && !b.ended {
+		for len(b.list) > 0 && b.seatFree() && !b.ended && !r.Late {
 			b.promote()
 		}
 		b.becomes(r.Ticket, enroll.Done, "", "")
@@ -94,7 +94,7 @@ func (b *boxOffice) register(r enroll.Request) {
 			return
 		}
 	}
-	if b.seatFree() && len(b.list) == 0 {
+	if b.seatFree() && (len(b.list) == 0 || r.Late) {
 		b.seats = append(b.seats, r.Ticket)
 		b.becomes(r.Ticket, enroll.Confirmed, "", enroll.MailConfirmed)
 		return
@@ -105,7 +105,7 @@ func (b *boxOffice) register(r enroll.Request) {
 	}
 	place := len(b.list) + 1
 	switch {
-	case b.ended || b.places != nil && place > *b.places:
+	case r.Late || b.ended || b.places != nil && place > *b.places:
 		b.becomes(r.Ticket, enroll.Rejected, enroll.Full, refusal)
 	case r.WaitlistLimit != nil && *r.WaitlistLimit == 0:
 		b.becomes(r.Ticket, enroll.Rejected, enroll.Full, refusal)
@@ -171,6 +171,7 @@ func TestSettleAgreesWithABoxOffice(t *testing.T) {
 		"rejected full", "rejected waitlist_too_long", "rejected already_registered", "rejected called_off", "done ", "done no_effect",
 		"told confirmed", "told waitlisted", "told promoted", "told not_promoted", "told cancelled", "told called_off", "told full", "told already_registered",
 		"queued to cancelled", "queued to promoted", "waitlisted to promoted to cancelled", "over capacity", "late cancel before somebody who waits",
+		"late register is seated before somebody who waits", "late register is refused, with room on the list", "late resize before somebody who waits",
 	}}
 	often(t, seen, func(t *rapid.T) {
 		c := drawCourse(t)
@@ -179,9 +180,16 @@ func TestSettleAgreesWithABoxOffice(t *testing.T) {
 
 		office := openBoxOffice(c)
 		for _, r := range c.line {
-			late := r.Late && slices.Contains(office.seats, r.Target.Ticket) && len(office.list) > 0 && !office.ended
+			waits := r.Late && len(office.list) > 0 && !office.ended
+			room := r.Late && !office.ended && (office.places == nil || len(office.list) < *office.places)
+			gives := slices.Contains(office.seats, r.Target.Ticket)
 			office.serve(r)
-			saw["late cancel before somebody who waits"] = saw["late cancel before somebody who waits"] || late && office.seatFree()
+			note := func(what string, is bool) { saw[what] = saw[what] || is }
+			status := office.statuses[r.Ticket-1]
+			note("late cancel before somebody who waits", waits && gives && office.seatFree())
+			note("late resize before somebody who waits", waits && r.Kind == enroll.Resize && office.seatFree())
+			note("late register is seated before somebody who waits", waits && status.status == enroll.Confirmed)
+			note("late register is refused, with room on the list", room && status.reason == enroll.Full)
 			saw["over capacity"] = saw["over capacity"] || office.capacity != nil && len(office.seats) > *office.capacity
 		}
 		for _, s := range office.statuses {

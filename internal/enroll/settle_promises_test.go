@@ -15,7 +15,7 @@ type witness struct {
 	line        []enroll.Request
 	seats, list []int64
 	decided     map[int64]bool // registrations that something was told about
-	lateCancels bool
+	late        bool           // a late request is settled: seats may be free while people wait
 }
 
 func (w *witness) holds(key enroll.AddressKey) bool {
@@ -33,13 +33,13 @@ func (w *witness) hear(t rapid.TB, n enroll.Notice, during enroll.Standing) {
 	key, news := w.line[n.Ticket-1].Key, !w.decided[n.Ticket]
 	switch n.Mail {
 	case enroll.MailConfirmed:
-		if !news || !seatFree || len(w.list) > 0 || w.holds(key) || during.CalledOff {
+		if !news || !seatFree || len(w.list) > 0 && !w.line[n.Ticket-1].Late || w.holds(key) || during.CalledOff {
 			t.Fatalf("%d must not be confirmed: seats %v, list %v, %+v", n.Ticket, w.seats, w.list, during)
 		}
 		w.seats = append(w.seats, n.Ticket)
 	case enroll.MailWaitlisted:
 		limit := w.line[n.Ticket-1].WaitlistLimit
-		if !news || !placeFree || seatFree && len(w.list) == 0 || w.holds(key) || during.WaitlistEnded || during.CalledOff || limit != nil && len(w.list) >= *limit {
+		if !news || w.line[n.Ticket-1].Late || !placeFree || seatFree && len(w.list) == 0 || w.holds(key) || during.WaitlistEnded || during.CalledOff || limit != nil && len(w.list) >= *limit {
 			t.Fatalf("%d must not be waitlisted: seats %v, list %v, %+v", n.Ticket, w.seats, w.list, during)
 		}
 		w.list = append(w.list, n.Ticket)
@@ -65,7 +65,7 @@ func (w *witness) hear(t rapid.TB, n enroll.Notice, during enroll.Standing) {
 			t.Fatalf("somebody asked again who has neither a seat nor a place by %d", n.Ticket)
 		}
 	case enroll.MailFull:
-		if r := w.line[n.Ticket-1]; !news || !r.Notify || during.CalledOff || seatFree && len(w.list) == 0 {
+		if r := w.line[n.Ticket-1]; !news || !r.Notify || during.CalledOff || seatFree && (len(w.list) == 0 || r.Late) {
 			t.Fatalf("%d must not be told that the run is full: seats %v, list %v, %+v", n.Ticket, w.seats, w.list, during)
 		}
 	default:
@@ -140,7 +140,7 @@ func TestSettleKeepsThePromises(t *testing.T) {
 					moved = append(moved, n.Ticket)
 				}
 			}
-			if promotions > 0 && requests[0].Kind != enroll.Resize {
+			if promotions > 0 && (requests[0].Kind != enroll.Resize || requests[0].Late) {
 				t.Fatalf("%d are promoted without a seat that was given up in time: %v", promotions, s.Notices)
 			}
 			changed := make([]int64, len(s.Changed))
@@ -176,10 +176,10 @@ func TestSettleKeepsThePromises(t *testing.T) {
 				t.Fatalf("the list is %v, but told is %v", got, w.list)
 			}
 			for _, r := range requests[:len(s.Outcomes)] {
-				w.lateCancels = w.lateCancels || r.Late
+				w.late = w.late || r.Late
 			}
 			free := during.Capacity == nil || len(d.seated) < *during.Capacity
-			if inMidst := len(s.Outcomes) == 0; free && len(d.listed) > 0 && !w.lateCancels && !inMidst {
+			if inMidst := len(s.Outcomes) == 0; free && len(d.listed) > 0 && !w.late && !inMidst {
 				t.Fatalf("%v wait and see %d of %v seats held", d.listed, len(d.seated), during.Capacity)
 			}
 		}

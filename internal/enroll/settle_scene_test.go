@@ -55,7 +55,7 @@ func (a ask) notify() ask {
 	return a
 }
 
-// late makes it a cancel that was accepted when the run had begun.
+// late makes it a request that was accepted when the list's time had come.
 func (a ask) late() ask {
 	a.Late = true
 	return a

@@ -467,6 +467,21 @@ func TestSettleCancel(t *testing.T) {
 			},
 		},
 		{
+			"a late newcomer gets a free seat, whoever waits on the list whose time has come",
+			scene{capacity: new(2), seated: []string{"ada"}, listed: []string{"bob"}, line: []ask{registers("cy").late(), registers("dee").late().notify()}},
+			told{"cy confirmed, dee rejected full", "", "cy confirmed, dee full", "2/2 seats, 1/∞ places"},
+		},
+		{
+			"a late newcomer is not put on the list, and told that the run is full",
+			scene{capacity: new(1), seated: []string{"ada"}, line: []ask{registers("bob").late(), registers("cy").late().upTo(3)}},
+			told{outcomes: "bob rejected full, cy rejected full", after: "1/1 seats, 0/∞ places"},
+		},
+		{
+			"a late newcomer who waits has not got the seat",
+			scene{capacity: new(2), seated: []string{"ada"}, listed: []string{"bob"}, line: []ask{registers("bob again").late()}},
+			told{"bob again rejected already_registered", "", "bob already_registered", "1/2 seats, 1/∞ places"},
+		},
+		{
 			"a cancel promotes one, though more seats are free",
 			scene{capacity: new(3), seated: []string{"ada", "bob"}, listed: []string{"cy", "dee"}, line: []ask{cancels("ada")}},
 			told{"cancel ada done", "ada confirmed→cancelled, cy waitlisted→confirmed", "ada cancelled, cy promoted", "2/3 seats, 1/∞ places"},

@@ -45,6 +45,9 @@ type Place struct {
 type Request struct {
 	Ticket int64
 	Kind   Kind
+	// Late tells that the waiting list's time had come when the request was
+	// accepted: it puts nobody on the list and promotes nobody.
+	Late bool
 
 	// Of Register.
 	Key AddressKey
@@ -60,7 +63,6 @@ type Request struct {
 	// Of Cancel.
 	Target       Place  // the registration
 	TargetStatus Status // before the first of the requests; Queued for one of them
-	Late         bool   // accepted when the run had begun: nobody is promoted
 	ByOrganiser  bool
 
 	// Of Resize.

@@ -7,6 +7,7 @@ package housekeeping
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"time"
 
@@ -17,13 +18,14 @@ import (
 
 // Ledger knows what is due, and takes requests.
 type Ledger interface {
-	// ListsToEnd returns runs whose waiting list has to end now.
+	// ListsToEnd returns the runs whose waiting list has to end now, without
+	// those that cannot take requests at this instant.
 	ListsToEnd(ctx context.Context) ([]string, error)
 	// Accept gives requests their tickets.
 	Accept(ctx context.Context, applications []enroll.Application) ([]enroll.Verdict, error)
 }
 
-// turnTimeout bounds what one turn may cost.
+// turnTimeout bounds one turn.
 const turnTimeout = 5 * time.Second
 
 // Run looks every interval, until ctx ends, and calls ring for what it put into
@@ -49,29 +51,38 @@ func Run(ctx context.Context, ledger Ledger, interval time.Duration, ring func(e
 	}
 }
 
+// endLists asks for the end of each list by itself, so that what is wrong with
+// one run delays no other. It returns the first error, after trying all.
 func endLists(ctx context.Context, ledger Ledger, ring func(enroll.Bundle), log *slog.Logger) error {
 	ctx, cancel := context.WithTimeout(ctx, turnTimeout)
 	defer cancel()
 	runs, err := ledger.ListsToEnd(ctx)
-	if err != nil || len(runs) == 0 {
-		return err
-	}
-	applications := make([]enroll.Application, len(runs))
-	for i, run := range runs {
-		applications[i] = enroll.ApplyPromoteUntil(run)
-	}
-	verdicts, err := ledger.Accept(ctx, applications)
 	if err != nil {
 		return err
 	}
-	for _, v := range verdicts {
-		if v.Err != nil || v.Receipt.Again { // somebody else was first: it is in the line
-			continue
+	var first error
+	for _, run := range runs {
+		if ctx.Err() != nil {
+			break // the others come next time
 		}
-		crashpoint.Here(crashpoint.ListEndAccepted)
-		r := v.Receipt
-		log.Info("the waiting list ends: its time has come", "run", r.Run, "ticket", r.Ticket)
-		ring(enroll.Bundle{RunID: r.RunID, Run: r.Run, First: r.Ticket, Last: r.Ticket})
+		if err := endList(ctx, ledger, run, ring, log); err != nil && first == nil {
+			first = fmt.Errorf("run %s: %w", run, err)
+		}
 	}
+	return first
+}
+
+func endList(ctx context.Context, ledger Ledger, run string, ring func(enroll.Bundle), log *slog.Logger) error {
+	verdicts, err := ledger.Accept(ctx, []enroll.Application{enroll.ApplyPromoteUntil(run)})
+	if err != nil {
+		return err
+	}
+	r, err := verdicts[0].Receipt, verdicts[0].Err
+	if err != nil || r.Again { // again: another worker was first, and it is in the line
+		return err
+	}
+	crashpoint.Here(crashpoint.ListEndAccepted)
+	log.Info("the waiting list ends: its time has come", "run", r.Run, "ticket", r.Ticket)
+	ring(enroll.Bundle{RunID: r.RunID, Run: r.Run, First: r.Ticket, Last: r.Ticket})
 	return nil
 }

@@ -31,18 +31,51 @@ func (c *counted) ListsToEnd(ctx context.Context) ([]string, error) {
 	return c.Ledger.ListsToEnd(ctx)
 }
 
+// waitInVain creates a run without seats, and has somebody wait for one.
+func waitInVain(t *testing.T, s *postgres.Store, slug string) {
+	t.Helper()
+	now := time.Now()
+	id := enrolltest.CreateRun(t, s, enroll.Run{
+		Slug: slug, Capacity: enrolltest.Seats(0), WaitlistCapacity: enrolltest.Seats(5), OpensAt: now.Add(-time.Hour), ClosesAt: now.Add(time.Hour),
+	})
+	if _, err := s.Accept(t.Context(), []enroll.Application{enrolltest.Person(slug, 1)}); err != nil {
+		t.Fatal(err)
+	}
+	settle(t, s, id)
+}
+
+func run(t *testing.T, s *postgres.Store, slug string) enroll.RunID {
+	t.Helper()
+	r, err := s.Run(t.Context(), slug)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r.ID
+}
+
+func settle(t *testing.T, s *postgres.Store, run enroll.RunID) {
+	t.Helper()
+	if _, err := s.Settle(t.Context(), []enroll.RunID{run}, enrolltest.Terms(10)); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // TestAWaitingListEndsAtItsTime: in two processes, and once.
 func TestAWaitingListEndsAtItsTime(t *testing.T) {
 	t.Parallel()
 	url := pgtest.URL(t)
 	s := pgtest.Open(t, url)
-	now := time.Now()
-	for slug, until := range map[string]time.Time{"now": now.Add(500 * time.Millisecond), "later": now.Add(time.Hour), "never": {}} {
-		enrolltest.CreateRun(t, s, enroll.Run{
-			Slug: slug, Capacity: enrolltest.Seats(0), WaitlistCapacity: enrolltest.Seats(5), PromoteUntil: until,
-			OpensAt: now.Add(-time.Hour), ClosesAt: now.Add(time.Hour),
-		})
+	for _, slug := range []string{"now", "later", "at-the-begin", "empty"} {
+		waitInVain(t, s, slug)
 	}
+	if _, err := s.Accept(t.Context(), []enroll.Application{enroll.ApplyCancel("empty", 1, false)}); err != nil {
+		t.Fatal(err)
+	}
+	settle(t, s, run(t, s, "empty"))
+	now := time.Now()
+	pgtest.Exec(t, url, `UPDATE runs SET promote_until = CASE slug WHEN 'now' THEN $1::timestamptz WHEN 'later' THEN $1::timestamptz + interval '1 hour' END WHERE slug IN ('now', 'later')`,
+		now.Add(500*time.Millisecond))
+	pgtest.Exec(t, url, `UPDATE runs SET promote_until = now() WHERE slug = 'empty'`)
 	var mu sync.Mutex
 	var rung []enroll.Bundle
 	ring := func(b enroll.Bundle) {
@@ -72,15 +105,13 @@ func TestAWaitingListEndsAtItsTime(t *testing.T) {
 		enough := p.turns.Load() + 5
 		enrolltest.WaitUntil(t, func() bool { return p.turns.Load() >= enough })
 	}
-	if _, err := s.Settle(t.Context(), []enroll.RunID{rung[0].RunID}, enrolltest.Terms(10)); err != nil {
-		t.Fatal(err)
-	}
+	settle(t, s, rung[0].RunID)
 	stop()
 	wg.Wait()
-	if len(rung) != 1 || rung[0].Run != "now" || rung[0].First != 1 || rung[0].Last != 1 {
+	if len(rung) != 1 || rung[0].Run != "now" || rung[0].First != 2 || rung[0].Last != 2 {
 		t.Errorf("rung for %+v", rung)
 	}
-	got := pgtest.Query[string](t, url, `SELECT r.slug || ' ' || q.kind || ' ' || q.status || ' ' || r.waitlist_ended FROM requests q JOIN runs r ON r.id = q.run_id`)
+	got := pgtest.Query[string](t, url, `SELECT r.slug || ' ' || q.kind || ' ' || q.status || ' ' || r.waitlist_ended FROM requests q JOIN runs r ON r.id = q.run_id WHERE q.kind = 'close_waitlist'`)
 	if want := []string{"now close_waitlist done true"}; !slices.Equal(got, want) {
 		t.Errorf("the lines have %q, want %q", got, want)
 	}
@@ -91,10 +122,8 @@ func TestItGoesOnWhenTheDatabaseIsBack(t *testing.T) {
 	url := pgtest.URL(t)
 	s := pgtest.Open(t, url)
 	proxy := pgtest.NewProxy(t, url)
-	now := time.Now()
-	enrolltest.CreateRun(t, s, enroll.Run{
-		Slug: "a", WaitlistCapacity: enrolltest.Seats(5), PromoteUntil: now, OpensAt: now.Add(-time.Hour), ClosesAt: now.Add(time.Hour),
-	})
+	waitInVain(t, s, "a")
+	pgtest.Exec(t, url, `UPDATE runs SET promote_until = now()`)
 	proxy.Set(pgtest.Refuse)
 	through := pgtest.Open(t, proxy.URL())
 	rung := make(chan enroll.Bundle, 10)
@@ -146,10 +175,8 @@ func TestTheEndOfAListIsLost(t *testing.T) {
 			url := pgtest.URL(t)
 			s := pgtest.Open(t, url)
 			proxy := pgtest.NewProxy(t, url)
-			now := time.Now()
-			enrolltest.CreateRun(t, s, enroll.Run{
-				Slug: "a", WaitlistCapacity: enrolltest.Seats(5), PromoteUntil: now, OpensAt: now.Add(-time.Hour), ClosesAt: now.Add(time.Hour),
-			})
+			waitInVain(t, s, "a")
+			pgtest.Exec(t, url, `UPDATE runs SET promote_until = now()`)
 			fragile := &brittle{Ledger: s, proxied: pgtest.Open(t, proxy.URL()), cut: func() { proxy.Set(test.fault) }}
 			turning := &counted{Ledger: fragile}
 			rung := 0
@@ -166,9 +193,74 @@ func TestTheEndOfAListIsLost(t *testing.T) {
 			if enroll.CodeOf(fragile.lost) != enroll.OutcomeUnknown {
 				t.Errorf("the first time ended with %v", fragile.lost)
 			}
-			if n := pgtest.Query[int64](t, url, `SELECT count(*) FROM requests`)[0]; n != 1 || rung != test.rings {
+			if n := pgtest.Query[int64](t, url, `SELECT count(*) FROM requests WHERE kind = 'close_waitlist'`)[0]; n != 1 || rung != test.rings {
 				t.Errorf("it is %d times in the line, and was rung for %d times", n, rung)
 			}
 		})
 	}
+}
+
+// TestListsEndBesideOnesThatDoNot: the line of one run is held, another's cannot
+// take the request, and those of a hundred more are not settled. All lists are
+// overdue for longer than the last one, which ends nevertheless.
+func TestListsEndBesideOnesThatDoNot(t *testing.T) {
+	t.Parallel()
+	url := pgtest.URL(t)
+	s := pgtest.Open(t, url)
+	for _, slug := range []string{"held", "broken", "healthy"} {
+		waitInVain(t, s, slug)
+	}
+	pgtest.Exec(t, url, `UPDATE runs SET promote_until = now() - interval '1 hour' WHERE slug <> 'healthy'`)
+	pgtest.Exec(t, url, `UPDATE runs SET promote_until = now() WHERE slug = 'healthy'`)
+	pgtest.Damage(t, url, `UPDATE lines SET last_ticket = 0 WHERE run_id = $1`, run(t, s, "broken")) // the next ticket is there already
+	// A hundred that have the request in their lines, where it stays.
+	pgtest.Damage(t, url, `
+		WITH stuck AS (
+			INSERT INTO runs (course_id, slug, time_zone, starts_at, ends_at, opens_at, closes_at, capacity, waiting_count)
+			SELECT course_id, 'stuck-' || n, time_zone, now() - interval '2 hours', now() - interval '1 hour', opens_at, closes_at, 0, 1
+			FROM runs, generate_series(1, 100) n WHERE slug = 'healthy'
+			RETURNING id
+		), heads AS (
+			INSERT INTO lines (run_id, last_ticket) SELECT id, 1 FROM stuck
+		)
+		INSERT INTO requests (run_id, ticket, id, kind, idempotency_key, accepted_at)
+		SELECT id, 1, gen_random_uuid(), 'close_waitlist', $1, now() FROM stuck`, enroll.ApplyPromoteUntil("a").IdempotencyKey)
+	release := pgtest.Hold(t, url, `SELECT FROM lines WHERE run_id = $1 FOR UPDATE`, run(t, s, "held"))
+
+	rung := make(chan string, 10)
+	ctx, stop := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	ledger := &patient{Ledger: s}
+	go func() {
+		ended <- housekeeping.Run(ctx, ledger, 20*time.Millisecond, func(b enroll.Bundle) { rung <- b.Run }, slog.New(slog.DiscardHandler))
+	}()
+	if first := <-rung; first != "healthy" {
+		t.Errorf("the list of %s ends first", first)
+	}
+	release()
+	if second := <-rung; second != "held" {
+		t.Errorf("the list of %s ends second", second)
+	}
+	stop()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+	for _, run := range ledger.asked {
+		if run != "healthy" && run != "held" && run != "broken" {
+			t.Errorf("it asks again for the end of %s", run)
+		}
+	}
+}
+
+// patient is a ledger that notes for which runs requests come, each by itself.
+type patient struct {
+	housekeeping.Ledger
+	asked []string
+}
+
+func (p *patient) Accept(ctx context.Context, applications []enroll.Application) ([]enroll.Verdict, error) {
+	for _, a := range applications {
+		p.asked = append(p.asked, a.Run)
+	}
+	return p.Ledger.Accept(ctx, applications)
 }

@@ -41,6 +41,7 @@ var statuses = map[enroll.Code]struct {
 	enroll.RunNotOpen:     {http.StatusConflict, "Registration has not begun"},
 	enroll.RunClosed:      {http.StatusConflict, "Registration is over"},
 	enroll.CodeCalledOff:  {http.StatusConflict, "The run has been called off"},
+	enroll.RunOver:        {http.StatusConflict, "The run has ended"},
 	enroll.RunBegun:       {http.StatusConflict, "The run has begun"},
 	enroll.NotHeld:        {http.StatusConflict, "There is neither a seat nor a place on the waiting list"},
 	enroll.Conflict:       {http.StatusConflict, "It exists already"},

@@ -41,12 +41,13 @@ type lineJSON struct {
 }
 
 func showRun(r enroll.RunState) runJSON {
+	life := r.Life()
 	return runJSON{
 		Slug: r.Slug, Course: r.Course, Title: r.Title, Place: r.Place, TimeZone: r.TimeZone,
 		StartsAt: instant(r.StartsAt), EndsAt: instant(r.EndsAt),
-		OpensAt: instant(r.OpensAt), ClosesAt: instant(r.ClosesAt), Registration: r.Window(),
+		OpensAt: instant(r.OpensAt), ClosesAt: instant(r.ClosesAt), Registration: life.Window,
 		Capacity: r.Capacity, SeatsTaken: r.AttendancesCount, SeatsLeft: r.SeatsLeft(), OverCapacity: r.OverCapacity(),
-		Waitlist: waitlistJSON{r.WaitlistCapacity, r.WaitingCount, r.WaitlistEnded, instant(r.PromoteUntil)},
+		Waitlist: waitlistJSON{r.WaitlistCapacity, r.WaitingCount, life.ListEnded, instant(r.ListEndsAt())},
 		Line:     lineJSON{Waiting: r.Waiting(), SettledTicket: r.SettledTicket},
 	}
 }

@@ -83,7 +83,7 @@ func TestWaitlist(t *testing.T) {
 	})
 	t.Run("is shown with the run", func(t *testing.T) {
 		r := s.run("go-1")
-		if w := r.Waitlist; *w.Capacity != 3 || w.Length != 3 || w.Ended || w.PromoteUntil != nil || r.SeatsTaken != 1 || *r.SeatsLeft != 0 {
+		if w := r.Waitlist; *w.Capacity != 3 || w.Length != 3 || w.Ended || !w.PromoteUntil.Equal(r.StartsAt) || r.SeatsTaken != 1 || *r.SeatsLeft != 0 {
 			t.Errorf("got %+v", r)
 		}
 	})

@@ -44,6 +44,9 @@ func TestCompose_writes_the_golden_mails(t *testing.T) {
 	}{
 		"already_registered_waits": {enroll.MailAlreadyRegistered, func(e *enroll.Enrolment) { e.Status, e.WaitlistPosition = enroll.Waitlisted, 3 }},
 		"called_off_refused":       {enroll.MailCalledOff, func(e *enroll.Enrolment) { e.Status = enroll.Rejected }},
+		"cancelled_closed":         {enroll.MailCancelled, func(e *enroll.Enrolment) { e.For.ClosesAt = e.For.OpensAt.Add(1) }},
+		"promoted_begun":           {enroll.MailPromoted, func(e *enroll.Enrolment) { e.For.StartsAt = e.For.OpensAt }},
+		"waitlisted_list_ended":    {enroll.MailWaitlisted, func(e *enroll.Enrolment) { e.For.WaitlistEnded = true }},
 		"cancelled_removed":        {enroll.MailCancelled, func(e *enroll.Enrolment) { e.Reason = enroll.Removed }},
 	} {
 		for _, language := range enroll.Languages {

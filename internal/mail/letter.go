@@ -42,20 +42,27 @@ type about struct {
 	Refused bool // never had a seat or a place
 
 	NewTime, NewPlace bool // since the person was told last
-	Begun             bool // the run has
 	Entries           bool // calendar entries are attached
+
+	// What the run's life allows as of now: see enroll.Life. No mail asks for what
+	// the API refuses.
+	Begun       bool // the run has
+	MayGiveUp   bool // the seat or the place that there is
+	MayRegister bool
+	ListOpen    bool // whoever waits can still be promoted
 }
 
 // letter writes the letter of a mail.
 func (c *Composer) letter(k kind, m enroll.Mail) (letter, error) {
 	w := words[m.Language]
 	first := m.About[0]
+	life := first.For.LifeAt(m.Now)
 	a := about{
 		Title: oneLine(first.For.Title),
 		Waits: first.Status == enroll.Waitlisted, Removed: first.Reason == enroll.Removed, Refused: first.Status == enroll.Rejected,
+		Begun: life.Begun, MayGiveUp: life.MayGiveUp(first.Status), MayRegister: life.MayRegister(), ListOpen: !life.ListEnded,
 	}
 	a.NewTime, a.NewPlace = changes(first)
-	a.Begun = !m.Now.Before(first.For.StartsAt)
 	for _, e := range m.About {
 		a.Entries = a.Entries || k.entry(m, e) != ""
 	}

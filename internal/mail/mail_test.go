@@ -49,6 +49,7 @@ func mailOf(t testing.TB, kind enroll.MailKind, language enroll.Language) enroll
 			For: enroll.Run{
 				Slug: "go-1", Course: "go", Title: "Go for people who ship", Place: "Room 5, Main Street 1", TimeZone: "Europe/Berlin",
 				Organiser: "Go School", ReplyTo: "office@go-school.example",
+				OpensAt: now.AddDate(0, -1, 0), ClosesAt: now.AddDate(0, 0, 7),
 				StartsAt: time.Date(2027, 3, 1, 8, 0, 0, 0, time.UTC), EndsAt: time.Date(2027, 3, 1, 16, 0, 0, 0, time.UTC),
 			},
 		}},

@@ -28,20 +28,33 @@ FOR NO KEY UPDATE`
 //
 // It leaves out what is in the line already (by id, if $14: a gathering that is
 // tried again after a broken connection; by key: a client that asks again), judges
-// the window by one instant per line that never runs backwards, and numbers the
-// rest in the order they came. It returns a row for each run with the places and
+// the rest by one instant per line that never runs backwards, and numbers what is
+// not refused in the order it came. It returns a row for each run with the places and
 // tickets of those that were accepted, and one for each that was not, unless there
 // is no such run.
+//
+// What it refuses, and what it stores as late, is what enroll.Life says: see the
+// table of a run's life in docs/design.md. Only a cancel that a person sends after
+// the begin looks at its target.
 const acceptRequests = `
 WITH clock AS MATERIALIZED (
     SELECT clock_timestamp() AS now
 ), judged AS (
-    SELECT a.*, r.id AS run_id, r.opens_at, r.closes_at, r.starts_at, r.settled_ticket, l.last_ticket,
-           j.judged_at, seen.ticket AS seen_ticket,
-           CASE WHEN a.kind = 'register' AND r.called_off THEN 'called_off'
-                WHEN a.kind = 'register' AND NOT a.by_organiser AND (j.judged_at < r.opens_at OR j.judged_at >= r.closes_at) THEN 'window'
-                WHEN a.kind = 'cancel' AND NOT a.by_organiser AND j.judged_at >= r.starts_at THEN 'begun'
-                ELSE '' END AS refusal
+    SELECT a.*, r.id AS run_id, r.opens_at, r.closes_at, r.settled_ticket, l.last_ticket,
+           j.judged_at, seen.ticket AS seen_ticket, j.judged_at >= least(coalesce(r.promote_until, r.starts_at), r.ends_at) AS late,
+           CASE a.kind
+               WHEN 'register' THEN CASE
+                   WHEN r.called_off THEN 'called_off'
+                   WHEN j.judged_at >= r.ends_at THEN 'over'
+                   WHEN a.by_organiser THEN ''
+                   WHEN j.judged_at < r.opens_at THEN 'not_open'
+                   WHEN j.judged_at >= r.closes_at THEN 'closed'
+                   ELSE '' END
+               WHEN 'cancel' THEN CASE
+                   WHEN a.by_organiser OR j.judged_at < r.starts_at THEN ''
+                   WHEN (SELECT t.status FROM requests t WHERE t.run_id = r.id AND t.ticket = a.target) = 'confirmed' THEN 'begun'
+                   ELSE '' END
+               ELSE '' END AS refusal
     FROM unnest($1::uuid[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::boolean[],
                 $9::text[], $10::integer[], $11::bigint[], $12::boolean[], $13::jsonb[])
         WITH ORDINALITY AS a (id, slug, name, email, email_key, idempotency_key, language, notify,
@@ -63,7 +76,7 @@ WITH clock AS MATERIALIZED (
     INSERT INTO requests (run_id, ticket, id, kind, name, email, email_key, idempotency_key, language, notify,
                           waitlist_limit, target, late, by_organiser, change, accepted_at)
     SELECT run_id, ticket, id, kind, name, email, email_key, idempotency_key, language, notify,
-           waitlist_limit, target, kind = 'cancel' AND judged_at >= starts_at, by_organiser, change, judged_at
+           waitlist_limit, target, late, by_organiser, change, judged_at
     FROM numbered
     WHERE ticket IS NOT NULL
 ), heads AS MATERIALIZED (
@@ -200,7 +213,7 @@ type judged struct {
 	places  []int64 // among the applications, 1 = the first
 	tickets []int64 // of those at the places, if they were accepted now
 
-	refusal       string
+	refusal       enroll.Code
 	opens, closes time.Time // of the run, where that is what refuses it
 
 	// The request that is in the line already, or nothing.
@@ -244,12 +257,9 @@ func (j *judged) verdict(i int, a enroll.Application) enroll.Verdict {
 			seen.Name, seen.Email = enroll.Name(*j.name), *j.email
 		}
 		return enroll.Verdict{Receipt: seen}
-	case j.refusal == "called_off":
-		return enroll.Verdict{Err: enroll.Errorf(enroll.CodeCalledOff, "the run has been called off")}
-	case j.refusal == "begun":
-		return enroll.Verdict{Err: enroll.Errorf(enroll.RunBegun, "the run has begun")}
+	default:
+		return enroll.Verdict{Err: enroll.Refused(j.refusal, enroll.Judgement{Now: j.at, OpensAt: j.opens, ClosesAt: j.closes})}
 	}
-	return enroll.Verdict{Err: enroll.OutsideWindow(j.at, j.opens, j.closes)}
 }
 
 // linesBehind finds the lines whose head has been waiting for $1, and with

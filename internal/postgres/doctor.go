@@ -17,9 +17,8 @@ SELECT r.id, r.slug, r.capacity, r.waitlist_capacity, r.attendances_count, r.wai
        r.first_capacity, r.first_waitlist_capacity, r.settled_ticket,
        l.last_ticket IS NOT NULL, coalesce(l.last_ticket, 0), nullif(l.last_accepted_at, '-infinity'),
        (SELECT count(*) FROM attendances a WHERE a.run_id = r.id), (SELECT count(*) FROM waiting w WHERE w.run_id = r.id),
-       CASE WHEN NOT r.waitlist_ended AND r.promote_until <= now() THEN now() - r.promote_until
-            WHEN NOT r.waitlist_ended AND r.waiting_count > 0 AND r.ends_at <= now() THEN now() - r.ends_at
-            ELSE interval '0' END,
+       CASE WHEN NOT r.waitlist_ended AND r.waiting_count > 0
+            THEN greatest(now() - least(coalesce(r.promote_until, r.starts_at), r.ends_at), interval '0') ELSE interval '0' END,
        r.place, r.time_zone, c.slug, c.title, c.description, c.organiser, c.reply_to
 FROM runs r
 JOIN courses c ON c.id = r.course_id

@@ -29,5 +29,6 @@ var HotStatements = map[string]string{
 	"lockRuns": lockRuns, "nextRequests": nextRequests, "firstPlaces": firstPlaces,
 	"decide": decide, "change": change, "unseat": unseat, "unlist": unlist,
 	"givePlaces": givePlaces,
+	"listsToEnd": listsToEnd,
 	"tell":       tell, "tellFull": tellFull, "tellAgain": tellAgain,
 }

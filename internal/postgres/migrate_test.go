@@ -97,3 +97,29 @@ func TestMigrateAmongTheLiving(t *testing.T) {
 		}
 	})
 }
+
+// TestMigrateKeepsTheEndOfLists: the lists of runs that are there end when they
+// would have, those of later runs at the begin.
+func TestMigrateKeepsTheEndOfLists(t *testing.T) {
+	t.Parallel()
+	url := pgtest.EmptyURL(t)
+	if err := postgres.MigrateTo(t.Context(), url, 5); err != nil {
+		t.Fatal(err)
+	}
+	pgtest.Exec(t, url, `INSERT INTO courses (slug, title) VALUES ('c', 'C')`)
+	const add = `INSERT INTO runs (course_id, slug, time_zone, opens_at, closes_at, starts_at, ends_at, promote_until)
+		SELECT id, $1, 'UTC', '2030-01-01Z', '2030-01-02Z', '2030-01-03Z', '2030-01-04Z', $2::timestamptz FROM courses`
+	pgtest.Exec(t, url, add, "old", nil)
+	pgtest.Exec(t, url, add, "early", "2030-01-02Z")
+	if _, err := postgres.Migrate(t.Context(), url, pgtest.Options); err != nil {
+		t.Fatal(err)
+	}
+	pgtest.Exec(t, url, add, "new", nil)
+	pgtest.Exec(t, url, `INSERT INTO lines (run_id) SELECT id FROM runs`)
+	s := pgtest.Open(t, url)
+	for slug, want := range map[string]int{"early": 2, "new": 3, "old": 4} {
+		if r, err := s.Run(t.Context(), slug); err != nil || r.ListEndsAt().UTC().Day() != want {
+			t.Errorf("the list of %s ends at %v (%v), want day %d", slug, r.ListEndsAt(), err, want)
+		}
+	}
+}

@@ -96,7 +96,8 @@ SELECT m.kind, m.due_at, clock_timestamp(), coalesce(q.language, r.language), q.
        q.id, q.run_id, r.slug, q.ticket, q.status, coalesce(q.reason, ''), q.accepted_at, q.decided_at, r.settled_ticket,
        CASE WHEN q.status = 'waitlisted'
             THEN (SELECT count(*) FROM waiting w WHERE w.run_id = q.run_id AND w.ticket <= q.ticket) ELSE 0 END,
-       c.slug, c.title, r.place, r.time_zone, r.language, c.organiser, c.reply_to, r.revision, r.starts_at, r.ends_at
+       c.slug, c.title, r.place, r.time_zone, r.language, c.organiser, c.reply_to, r.revision,
+       r.starts_at, r.ends_at, r.promote_until, r.opens_at, r.closes_at, r.waitlist_ended, r.called_off
 FROM mails m
 CROSS JOIN LATERAL (
     (SELECT q.* FROM requests q WHERE q.run_id = m.run_id AND q.ticket = m.ticket)
@@ -155,16 +156,21 @@ func scanEnrolment(rows pgx.Rows, m *enroll.Mail) error {
 		to      enroll.Address
 		lang    enroll.Language
 		decided *time.Time
+		until   *time.Time
 	)
 	err := rows.Scan(&m.Kind, &m.DueAt, &m.Now, &lang, &e.Name, &to.Typed, &to.Key,
 		&e.ID, &e.RunID, &e.Run, &e.Ticket, &e.Status, &e.Reason, &e.AcceptedAt, &decided, &e.SettledTicket, &e.WaitlistPosition,
 		&e.For.Course, &e.For.Title, &e.For.Place, &e.For.TimeZone, &e.For.Language, &e.For.Organiser, &e.For.ReplyTo,
-		&e.For.Revision, &e.For.StartsAt, &e.For.EndsAt)
+		&e.For.Revision, &e.For.StartsAt, &e.For.EndsAt, &until, &e.For.OpensAt, &e.For.ClosesAt,
+		&e.For.WaitlistEnded, &e.For.CalledOff)
 	if err != nil {
 		return err
 	}
 	if decided != nil {
 		e.DecidedAt = *decided
+	}
+	if until != nil {
+		e.For.PromoteUntil = *until
 	}
 	e.For.ID, e.For.Slug = e.RunID, e.Run
 	if len(m.About) == 0 {

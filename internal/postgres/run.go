@@ -13,7 +13,7 @@ import (
 const selectRuns = `
 SELECT r.id, r.slug, c.slug, c.title, r.place, r.time_zone, r.starts_at, r.ends_at, r.capacity,
        r.waitlist_capacity, r.promote_until, r.waiting_count, r.waitlist_ended, r.called_off, r.opens_at, r.closes_at, r.language, c.organiser, c.reply_to, r.revision,
-       r.attendances_count, l.last_ticket, r.settled_ticket, now()
+       r.attendances_count, l.last_ticket, r.settled_ticket, greatest(now(), l.last_accepted_at)
 FROM runs r JOIN courses c ON c.id = r.course_id JOIN lines l ON l.run_id = r.id `
 
 func scanRun(row pgx.CollectableRow) (r enroll.RunState, err error) {
@@ -70,11 +70,27 @@ func (s *Store) CreateRun(ctx context.Context, r enroll.Run) (enroll.RunID, erro
 	return rows[0], nil
 }
 
-// ListsToEnd returns the slugs of the runs whose waiting list has to end because
-// its time has come, or because somebody waits for a run that is over.
+// listsToEnd skips the runs that have the request already, by its key $1, and
+// those whose lines are held: they come next time, and hold up nobody else. The
+// index is made for it.
+const listsToEnd = `
+SELECT r.slug
+FROM runs r
+LEFT JOIN LATERAL (
+    SELECT true AS there FROM requests q WHERE q.run_id = r.id AND q.idempotency_key = $1 LIMIT 1
+) asked ON true
+CROSS JOIN LATERAL (
+    SELECT FROM lines l WHERE l.run_id = r.id LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED
+) free
+WHERE NOT r.waitlist_ended AND r.waiting_count > 0 AND least(coalesce(r.promote_until, r.starts_at), r.ends_at) <= now()
+  AND asked.there IS NULL
+ORDER BY least(coalesce(r.promote_until, r.starts_at), r.ends_at)`
+
+// ListsToEnd returns the slugs of the runs that have people on the waiting list
+// although its time has come, the longest overdue first.
+//
+// An empty list needs no end: requests that are accepted from its time on are
+// late, and settled as if it had ended.
 func (s *Store) ListsToEnd(ctx context.Context) ([]string, error) {
-	return collect(ctx, s, "looking for waiting lists that end", pgx.RowTo[string], `
-		(SELECT slug FROM runs WHERE NOT waitlist_ended AND promote_until <= now() ORDER BY promote_until LIMIT 100)
-		UNION
-		(SELECT slug FROM runs WHERE NOT waitlist_ended AND waiting_count > 0 AND ends_at <= now() ORDER BY ends_at LIMIT 100)`)
+	return collect(ctx, s, "looking for waiting lists that end", pgx.RowTo[string], listsToEnd, enroll.ApplyPromoteUntil("").IdempotencyKey)
 }

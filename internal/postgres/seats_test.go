@@ -208,18 +208,90 @@ func TestSeatsThatChangeHands(t *testing.T) {
 	})
 }
 
+// begin moves the begin of the run, and with it the end of the waiting list, so
+// far from now.
+func (o *office) begin(in time.Duration) {
+	o.t.Helper()
+	o.exec(`UPDATE runs SET starts_at = now() + $1::interval, ends_at = now() + $1::interval + interval '2 hours'`, in)
+}
+
+func (o *office) requireRefused(a enroll.Application, want enroll.Code) {
+	o.t.Helper()
+	verdicts, err := o.Accept(o.t.Context(), []enroll.Application{a})
+	if err != nil || enroll.CodeOf(verdicts[0].Err) != want {
+		o.t.Errorf("got %v, %v, want %s", verdicts, err, want)
+	}
+}
+
 func TestWhenARunHasBegun(t *testing.T) {
+	t.Parallel()
+	t.Run("nobody is promoted, and a free seat goes to a newcomer", func(t *testing.T) {
+		t.Parallel()
+		o := newListOffice(t, 5)
+		o.do(ask(1), ask(2), ask(3))
+		o.settleAll()
+		o.begin(-time.Minute)
+		o.requireRefused(cancel(1), enroll.RunBegun)
+		o.do(enroll.ApplyCancel("a", 1, true), resize(t, 2))
+		o.requireLine("cancelled removed", "confirmed", "waitlisted", "done", "done")
+		if run, err := o.Run(t.Context(), "a"); err != nil || *run.SeatsLeft() != 1 {
+			t.Errorf("got %+v, %v", run, err)
+		}
+		o.do(ask(4), ask(5))
+		o.requireLine("cancelled removed", "confirmed", "waitlisted", "done", "done", "confirmed", "rejected full")
+	})
+	t.Run("a place on the list can be given up", func(t *testing.T) {
+		t.Parallel()
+		o := newListOffice(t, 5)
+		o.do(ask(1), ask(2), ask(3), ask(4))
+		o.settleAll()
+		o.begin(-time.Minute)
+		o.do(cancel(3))
+		o.begin(-3 * time.Hour) // it is over, too
+		o.do(cancel(4), enroll.ApplyCancel("a", 1, true))
+		o.requireLine("cancelled removed", "confirmed", "cancelled", "cancelled", "done", "done", "done")
+	})
+	t.Run("it is judged when it is accepted", func(t *testing.T) {
+		t.Parallel()
+		o := newListOffice(t, 5)
+		o.do(ask(1), ask(2), ask(3), ask(4))
+		o.settleAll()
+		o.do(cancel(1)) // in time, and settled later
+		o.begin(-time.Minute)
+		o.do(enroll.ApplyCancel("a", 2, true))
+		o.begin(time.Hour) // the begin is moved, and the list goes on
+		o.requireLine("cancelled", "cancelled removed", "confirmed", "waitlisted", "done", "done")
+		o.do(resize(t, 2))
+		o.requireLine("cancelled", "cancelled removed", "confirmed", "confirmed", "done", "done", "done")
+	})
+	t.Run("a list that goes on promotes", func(t *testing.T) {
+		t.Parallel()
+		o := newListOffice(t, 5)
+		o.do(ask(1), ask(2), ask(3))
+		o.settleAll()
+		o.begin(-time.Minute)
+		o.exec(`UPDATE runs SET promote_until = ends_at`)
+		o.do(enroll.ApplyCancel("a", 1, true))
+		o.requireLine("cancelled removed", "confirmed", "confirmed", "done")
+	})
+}
+
+func TestWhenARunIsOver(t *testing.T) {
 	t.Parallel()
 	o := newListOffice(t, 5)
 	o.do(ask(1), ask(2), ask(3))
 	o.settleAll()
-	o.exec(`UPDATE runs SET starts_at = now() - interval '1 minute'`)
-	verdicts, err := o.Accept(t.Context(), []enroll.Application{cancel(1)})
-	if err != nil || enroll.CodeOf(verdicts[0].Err) != enroll.RunBegun {
-		t.Errorf("got %v, %v", verdicts, err)
+	o.begin(-3 * time.Hour) // the window is open for an hour more
+	organisers := ask(4)
+	organisers.ByOrganiser = true
+	o.requireRefused(ask(4), enroll.RunOver)
+	o.requireRefused(organisers, enroll.RunOver)
+	o.requireRefused(cancel(1), enroll.RunBegun)
+	if run, err := o.Run(t.Context(), "a"); err != nil || run.Life().Window != enroll.Over || *run.SeatsLeft() != 0 {
+		t.Errorf("got %+v, %v", run, err)
 	}
-	o.do(enroll.ApplyCancel("a", 1, true))
-	o.requireLine("cancelled removed", "confirmed", "waitlisted", "done") // nobody is promoted into a run that goes on
+	o.do(enroll.ApplyCancel("a", 1, true), resize(t, 9), enroll.ApplyCloseWaitlist("a"), enroll.ApplyCallOff("a"))
+	o.requireLine("cancelled removed", "cancelled called_off", "not_promoted", "done", "done", "done", "done")
 }
 
 func TestOutsideTheWindow(t *testing.T) {
@@ -398,6 +470,9 @@ func TestListsThatEndByThemselves(t *testing.T) {
 		t.Errorf("%q end now, want a", got)
 	}
 	first := o.do(enroll.ApplyPromoteUntil("a"))[0]
+	if got := list(); got != "" {
+		t.Errorf("%q end now, and have been asked for", got)
+	}
 	if again := o.do(enroll.ApplyPromoteUntil("a"))[0]; !again.Again || again.Ticket != first.Ticket {
 		t.Errorf("got %+v", again)
 	}
@@ -407,8 +482,8 @@ func TestListsThatEndByThemselves(t *testing.T) {
 	}
 }
 
-// TestNobodyWaitsForARunThatIsOver: every request ends.
-func TestNobodyWaitsForARunThatIsOver(t *testing.T) {
+// TestNobodyWaitsForARunThatHasBegun: every request ends.
+func TestNobodyWaitsForARunThatHasBegun(t *testing.T) {
 	t.Parallel()
 	o := newListOffice(t, 5)
 	o.do(ask(1), ask(2), ask(3))
@@ -424,7 +499,7 @@ func TestNobodyWaitsForARunThatIsOver(t *testing.T) {
 	if runs := ends(); len(runs) != 0 {
 		t.Errorf("%q end now", runs)
 	}
-	o.exec(`UPDATE runs SET starts_at = now() - interval '2 hours', ends_at = now()`)
+	o.begin(0)
 	if runs := ends(); !slices.Equal(runs, []string{"a"}) {
 		t.Errorf("%q end now, want a", runs)
 	}

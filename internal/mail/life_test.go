@@ -1,0 +1,79 @@
+package mail_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/lastseat/lastseat/internal/enroll"
+)
+
+// asks are the words, in small letters, by which mails ask for something or
+// promise something, with when they may.
+var asks = []struct {
+	words string
+	may   func(l enroll.Life, s enroll.Status) bool
+}{
+	{"please cancel", enroll.Life.MayGiveUp},
+	{"please give up", enroll.Life.MayGiveUp},
+	{"sagen sie bitte ab", enroll.Life.MayGiveUp},
+	{"bitte auf, damit", enroll.Life.MayGiveUp},
+	{"please register", mayRegister},
+	{"bitte neu an", mayRegister},
+	{"if a seat becomes free", listOpen},
+	{"wird ein platz frei", listOpen},
+	{"on the waiting list gets the seat", listOpen},
+	{"nachrücken kann.", listOpen},
+}
+
+func mayRegister(l enroll.Life, _ enroll.Status) bool { return l.MayRegister() }
+
+func listOpen(l enroll.Life, _ enroll.Status) bool { return !l.ListEnded }
+
+// TestCompose_asks_for_nothing_that_is_refused goes through a run's life: what a
+// mail asks its reader to do, the API accepts at that instant.
+func TestCompose_asks_for_nothing_that_is_refused(t *testing.T) {
+	t.Parallel()
+	now := mailOf(t, enroll.MailConfirmed, enroll.English).Now
+	hours := func(n int) time.Time { return now.Add(time.Duration(n) * time.Hour) }
+	for name, change := range map[string]func(*enroll.Run){
+		"open":           func(*enroll.Run) {},
+		"closed":         func(r *enroll.Run) { r.ClosesAt = hours(0) },
+		"list ended":     func(r *enroll.Run) { r.PromoteUntil = hours(0) },
+		"begun":          func(r *enroll.Run) { r.StartsAt = hours(0) },
+		"begun, closed":  func(r *enroll.Run) { r.ClosesAt, r.StartsAt = hours(-1), hours(0) },
+		"begun, list on": func(r *enroll.Run) { r.StartsAt, r.PromoteUntil = hours(0), hours(1) },
+		"over":           func(r *enroll.Run) { r.StartsAt, r.EndsAt = hours(-1), hours(0) },
+		"called off":     func(r *enroll.Run) { r.CalledOff = true },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			eachMail(t, func(t *testing.T, m enroll.Mail) {
+				for i := range m.About {
+					change(&m.About[i].For)
+				}
+				life := m.About[0].For.LifeAt(m.Now)
+				text := strings.ToLower(receive(t, m).plain)
+				for _, a := range asks {
+					if strings.Contains(text, a.words) && !a.may(life, m.About[0].Status) {
+						t.Errorf("%+v: it says %q:\n%s", life, a.words, text)
+					}
+				}
+			})
+		})
+	}
+	t.Run("the words are those of the mails", func(t *testing.T) {
+		t.Parallel()
+		var all strings.Builder
+		for _, kind := range enroll.MailKinds() {
+			for _, language := range enroll.Languages {
+				all.WriteString(strings.ToLower(receive(t, mailOf(t, kind, language)).plain))
+			}
+		}
+		for _, a := range asks {
+			if !strings.Contains(all.String(), a.words) {
+				t.Errorf("no mail says %q", a.words)
+			}
+		}
+	})
+}
