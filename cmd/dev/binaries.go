@@ -25,20 +25,21 @@ type binaries struct {
 	postgresDir string // where initdb and postgres are
 	redisServer string // redis-server or valkey-server
 	compiler    bool   // a C compiler that works, which -race needs
+	office      string // LibreOffice's soffice
 }
 
 // need says which of them somebody wants.
-type need struct{ postgres, redis, compiler bool }
+type need struct{ postgres, redis, compiler, office bool }
 
-// binaries finds what is needed and installs what is missing, or returns an error that says what to do. Only the
-// compiler may still be missing without an error.
+// binaries finds what is needed and installs what is missing, or returns an error that says what to do. Optional
+// dependencies may still be missing without an error.
 func (t *tool) binaries(ctx context.Context, n need) (binaries, error) {
 	found, missing, err := t.findBinaries(ctx, n)
 	if err != nil || len(missing) == 0 {
 		return found, err
 	}
 	if err := t.install(ctx, missing); err != nil {
-		if ctx.Err() == nil && len(missing) == 1 && missing[0].name == compilerPackage.name {
+		if ctx.Err() == nil && !slices.ContainsFunc(missing, func(d dependency) bool { return !d.optional }) {
 			t.log.printf("%s", err)
 			return found, nil
 		}
@@ -72,6 +73,11 @@ func (t *tool) findBinaries(ctx context.Context, n need) (found binaries, missin
 			missing = append(missing, compilerPackage)
 		}
 	}
+	if n.office {
+		if found.office = s.office(); found.office == "" {
+			missing = append(missing, officePackage)
+		}
+	}
 	return found, missing, nil
 }
 
@@ -82,6 +88,7 @@ type search struct {
 	path         []string
 	postgresDirs []string // patterns; of their matches the newest wins
 	redisDirs    []string
+	officeDirs   []string
 }
 
 func newSearch(path string) search {
@@ -94,7 +101,8 @@ func newSearch(path string) search {
 			"/home/linuxbrew/.linuxbrew/opt/postgresql*/bin",
 			"/Applications/Postgres.app/Contents/Versions/latest/bin",
 		},
-		redisDirs: []string{"/usr/bin", "/usr/sbin", "/usr/local/bin", "/opt/homebrew/bin", "/home/linuxbrew/.linuxbrew/bin"},
+		redisDirs:  []string{"/usr/bin", "/usr/sbin", "/usr/local/bin", "/opt/homebrew/bin", "/home/linuxbrew/.linuxbrew/bin"},
+		officeDirs: []string{"/usr/bin", "/Applications/LibreOffice.app/Contents/MacOS"},
 	}
 }
 
@@ -156,6 +164,16 @@ func (s search) redis() (string, error) {
 		return "", errors.New(tooOld)
 	}
 	return "", errMissing
+}
+
+// office returns the path of LibreOffice's program, "" if there is none.
+func (s search) office() string {
+	for _, dir := range slices.Concat(s.path, s.officeDirs) {
+		if program := filepath.Join(dir, "soffice"); executable(program) {
+			return program
+		}
+	}
+	return ""
 }
 
 var numberPattern = regexp.MustCompile(`.*/[^/0-9]*([0-9]+)`)

@@ -23,6 +23,8 @@ type dependency struct {
 	fedora string
 	brew   string
 	env    string // what to set instead, with an example
+
+	optional bool // dev goes on without it
 }
 
 var (
@@ -36,7 +38,11 @@ var (
 	}
 	compilerPackage = dependency{
 		name: "a C compiler for go test -race", debian: "gcc libc6-dev", fedora: "gcc", brew: "gcc",
-		env: "CGO_ENABLED=0   (tests then run without -race)",
+		env: "CGO_ENABLED=0   (tests then run without -race)", optional: true,
+	}
+	officePackage = dependency{
+		name: "LibreOffice Calc", debian: "libreoffice-calc", fedora: "libreoffice-calc", brew: "--cask libreoffice",
+		env: "LASTSEAT_TEST_SOFFICE=/path/to/soffice   (else the test that opens our CSV in a spreadsheet fails)", optional: true,
 	}
 )
 

@@ -1,10 +1,12 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"syscall"
 )
@@ -14,7 +16,8 @@ import (
 func (t *tool) test(ctx context.Context, args []string) error {
 	postgresURL, redisServer := t.getenv("LASTSEAT_TEST_POSTGRES_URL"), t.getenv("LASTSEAT_TEST_REDIS_SERVER")
 	race := t.getenv("CGO_ENABLED") != "0" // which -race needs
-	own, err := t.binaries(ctx, need{postgres: postgresURL == "", redis: redisServer == "", compiler: race})
+	office := t.getenv("LASTSEAT_TEST_SOFFICE")
+	own, err := t.binaries(ctx, need{postgres: postgresURL == "", redis: redisServer == "", compiler: race, office: office == "" && testsSheets(args)})
 	if err != nil {
 		return err
 	}
@@ -29,6 +32,7 @@ func (t *tool) test(ctx context.Context, args []string) error {
 		env := append(os.Environ(),
 			"LASTSEAT_TEST_POSTGRES_URL="+postgresURL,
 			"LASTSEAT_TEST_REDIS_SERVER="+redisServer,
+			"LASTSEAT_TEST_SOFFICE="+cmp.Or(office, own.office),
 		)
 		if own.postgresDir != "" { // else the tests that kill a server look for one themselves
 			env = append(env, "LASTSEAT_TEST_POSTGRES_BIN="+own.postgresDir)
@@ -92,6 +96,14 @@ func goTestArgs(race bool, args []string) []string {
 		all = append(all, "./...")
 	}
 	return append(all, args...)
+}
+
+// testsSheets reports whether the package that needs LibreOffice may be among those that are tested. To install some
+// hundred megabytes for any other would be rude.
+func testsSheets(args []string) bool {
+	return !hasPackage(args) || slices.ContainsFunc(args, func(a string) bool {
+		return strings.Contains(a, "...") || strings.Contains(a, "internal/sheet")
+	})
 }
 
 // hasPackage reports whether a package is among the arguments of go test: a relative path or one of this module.

@@ -2,14 +2,13 @@ package httpapi
 
 import (
 	"bufio"
-	"encoding/csv"
 	"encoding/json"
 	"fmt"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/lastseat/lastseat/internal/enroll"
+	"github.com/lastseat/lastseat/internal/sheet"
 )
 
 // entryJSON is a request as it stands in a line.
@@ -90,26 +89,14 @@ func (j *jsonLine) end() error {
 	return err
 }
 
-func (j *jsonLine) flush() error { return nil }
+// csvLine writes CSV that spreadsheets leave alone: see internal/sheet.
+type csvLine struct{ w *sheet.Writer }
 
-// csvLine writes RFC 4180, in UTF-8 with the mark by which spreadsheets know it.
-type csvLine struct {
-	w   *bufio.Writer
-	csv *csv.Writer
-}
-
-func newCSVLine(w *bufio.Writer) *csvLine {
-	c := &csvLine{w: w, csv: csv.NewWriter(w)}
-	c.csv.UseCRLF = true
-	return c
-}
+func newCSVLine(w *bufio.Writer) *csvLine { return &csvLine{w: sheet.NewWriter(w)} }
 
 func (c *csvLine) begin(string) error {
-	if _, err := c.w.WriteString("\ufeff"); err != nil {
-		return err
-	}
-	return c.csv.Write([]string{"ticket", "kind", "status", "reason", "accepted_at", "decided_at", "changed_at",
-		"name", "email", "target", "by_organiser", "change"})
+	return c.w.Write("ticket", "kind", "status", "reason", "accepted_at", "decided_at", "changed_at",
+		"name", "email", "target", "by_organiser", "change")
 }
 
 func (c *csvLine) entry(e enroll.Entry) error {
@@ -124,27 +111,14 @@ func (c *csvLine) entry(e enroll.Entry) error {
 	if e.Target != 0 {
 		target = strconv.FormatInt(e.Target, 10)
 	}
-	return c.csv.Write([]string{
+	return c.w.Write(
 		strconv.FormatInt(e.Ticket, 10), string(e.Kind), string(e.Status), string(e.Reason),
 		cellTime(e.AcceptedAt), cellTime(e.DecidedAt), cellTime(e.ChangedAt),
-		cell(string(e.Name)), cell(e.Email), target, strconv.FormatBool(e.ByOrganiser), cell(change),
-	})
+		sheet.Escape(string(e.Name)), sheet.Escape(e.Email), target, strconv.FormatBool(e.ByOrganiser), change,
+	)
 }
 
 func (c *csvLine) end() error { return nil }
-
-func (c *csvLine) flush() error {
-	c.csv.Flush()
-	return c.csv.Error()
-}
-
-// cell returns somebody's text such that a spreadsheet does not compute it.
-func cell(text string) string {
-	if text != "" && strings.ContainsRune("=+-@\t\r", rune(text[0])) {
-		return "'" + text
-	}
-	return text
-}
 
 func cellTime(t time.Time) string {
 	if t.IsZero() {

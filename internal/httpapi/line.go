@@ -17,7 +17,6 @@ type lineWriter interface {
 	begin(run string) error
 	entry(e enroll.Entry) error
 	end() error
-	flush() error // what it keeps to itself
 }
 
 const (
@@ -150,12 +149,7 @@ func (s *stream) finish() error {
 	return s.send()
 }
 
-func (s *stream) send() error {
-	if err := s.flush(); err != nil {
-		return err
-	}
-	return s.buffer.Flush()
-}
+func (s *stream) send() error { return s.buffer.Flush() }
 
 // Write sends what was gathered. A client may take long, as long as it takes
 // something: the server's own limit is meant for answers that are short. The next

