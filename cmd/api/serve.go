@@ -59,7 +59,7 @@ func serve(ctx context.Context, c config.Config, log *slog.Logger) error {
 		Gathering:     c.Intake.Gathering,
 		CommitTimeout: c.Intake.CommitTimeout,
 	}, sender.Ring, log, reg)
-	w := watch.New(store, log)
+	w := watch.New(store, watch.Limits{Total: limits.polls, PerRegistration: c.API.MaxPolls}, log)
 	promauto.With(reg).NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "lastseat_people_waiting",
 		Help: "People whose poll is held until their registration changes.",

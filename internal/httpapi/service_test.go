@@ -29,6 +29,7 @@ import (
 
 const (
 	maxBodyBytes   = 4096
+	maxPolls       = 5
 	organiserToken = "the-token-of-the-organisers"
 	redisTimeout   = time.Second
 )
@@ -93,7 +94,7 @@ func start(t testing.TB, p place) *service {
 	ledger, store := pgtest.Open(t, p.through), pgtest.Open(t, p.through)
 
 	s.reads = &countingReader{Reader: store}
-	s.watch = watch.New(s.reads, log)
+	s.watch = watch.New(s.reads, watch.Limits{Total: 10_000, PerRegistration: maxPolls}, log)
 	s.end = sync.OnceFunc(s.watch.End)
 	// Clean-ups run backwards: what is started first here stops last, in the
 	// order of cmd/api.

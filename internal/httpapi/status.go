@@ -41,6 +41,9 @@ func (a *api) getRegistration(c *gin.Context) error {
 		r, err = a.watch.Get(ctx, id)
 	}
 	if err != nil {
+		if enroll.CodeOf(err) == enroll.Busy { // only if it would have to wait
+			c.Header("Connection", "close") // and not keep its connection in place of that
+		}
 		return err
 	}
 	c.Set(runKey, r.Run)

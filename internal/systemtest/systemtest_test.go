@@ -62,6 +62,7 @@ type site struct {
 	url   string
 	redis *redistest.Server
 	env   []string // of the programs, more than what start gives them
+	files int      // the programs' limit on open files, 0 = that of the tests
 }
 
 func newSite(t testing.TB) *site {
@@ -104,6 +105,9 @@ func (s *site) start(program string, env ...string) *process {
 func (s *site) launch(path string, env ...string) *process {
 	s.t.Helper()
 	cmd := exec.Command(path)
+	if s.files > 0 {
+		cmd = exec.Command("sh", "-c", fmt.Sprintf(`ulimit -n %d && exec "$0"`, s.files), path)
+	}
 	cmd.Env = []string{
 		"LASTSEAT_POSTGRES_URL=" + s.url, "LASTSEAT_REDIS_URL=" + s.redis.URL(),
 		"LASTSEAT_API_SHUTDOWN_DELAY=0s",
@@ -246,7 +250,11 @@ func (s *site) rush(run string, people int, apis []*process, halfway func()) []t
 }
 
 func (s *site) ask(api *process, run string, n int, answer *told) error {
-	r, err := http.NewRequestWithContext(context.Background(), http.MethodPost, "http://"+api.API+"/v1/runs/"+run+"/registrations",
+	return s.askContext(context.Background(), api, run, n, answer)
+}
+
+func (s *site) askContext(ctx context.Context, api *process, run string, n int, answer *told) error {
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+api.API+"/v1/runs/"+run+"/registrations",
 		strings.NewReader(fmt.Sprintf(`{"name": "Person %d", "email": "p%d@example.org"}`, n, n)))
 	if err != nil {
 		return err

@@ -28,7 +28,7 @@ func TestNoReadWaitsForEver(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		stuck := make(stuckReader)
-		w := watch.New(stuck, slog.New(slog.DiscardHandler))
+		w := watch.New(stuck, watch.Limits{}, slog.New(slog.DiscardHandler))
 		ctx, stop := context.WithCancel(context.Background())
 		ended := make(chan error, 1)
 		go func() { ended <- w.Run(ctx) }()

@@ -34,14 +34,28 @@ type Reader interface {
 	Registrations(ctx context.Context, ids []uuid.UUID) ([]enroll.Registration, error)
 }
 
+// Limits are how many may wait at once.
+type Limits struct {
+	Total           int
+	PerRegistration int
+}
+
+var (
+	errTooMany    = enroll.Errorf(enroll.Busy, "too many requests are waiting: ask again later, or without wait")
+	errTooManyFor = enroll.Errorf(enroll.Busy, "too many requests are waiting for this registration: ask again later, or without wait")
+)
+
 // Watch reads registrations and waits for their changes. Run must be running.
 type Watch struct {
 	reader Reader
+	limits Limits
 	reads  chan *read
 	log    *slog.Logger
 	ended  chan struct{} // closed: nobody waits any longer
 
 	mu      sync.Mutex
+	waiting int // in all
+	perID   map[uuid.UUID]int
 	waiters map[enroll.RunID]map[*waiter]struct{}
 	heard   map[enroll.RunID]time.Time // when a run was last heard of
 	stale   map[*waiter]struct{}       // to be read again
@@ -68,11 +82,12 @@ type waiter struct {
 }
 
 // New returns a watch over what reader reads.
-func New(reader Reader, log *slog.Logger) *Watch {
+func New(reader Reader, limits Limits, log *slog.Logger) *Watch {
 	return &Watch{
-		reader: reader, log: log,
+		reader: reader, limits: limits, log: log,
 		reads:   make(chan *read),
 		ended:   make(chan struct{}),
+		perID:   make(map[uuid.UUID]int),
 		waiters: make(map[enroll.RunID]map[*waiter]struct{}),
 		heard:   make(map[enroll.RunID]time.Time),
 		stale:   make(map[*waiter]struct{}),
@@ -102,14 +117,18 @@ func (w *Watch) Get(ctx context.Context, id uuid.UUID) (enroll.Registration, err
 // Wait returns the registration as soon as enough says so of it, and at the latest
 // after d, or when the watch is ended. What it returns then is what was last known,
 // except that one still queued after d is read again, since the line has moved. The
-// errors are those of Get, which also bounds the two reads.
+// errors are those of Get, which also bounds the two reads, and one of code Busy
+// if as many wait as may.
 func (w *Watch) Wait(ctx context.Context, id uuid.UUID, d time.Duration, enough func(enroll.Registration) bool) (enroll.Registration, error) {
 	start := time.Now() // before the read: whatever is heard of after this counts
 	r, err := w.Get(ctx, id)
 	if err != nil || enough(r) {
 		return r, err
 	}
-	me := w.join(r, start)
+	me, err := w.join(r, start)
+	if err != nil {
+		return r, err
+	}
 	defer w.leave(me)
 	up := time.NewTimer(d)
 	defer up.Stop()
@@ -136,10 +155,18 @@ func (w *Watch) Wait(ctx context.Context, id uuid.UUID, d time.Duration, enough 
 	}
 }
 
-func (w *Watch) join(r enroll.Registration, since time.Time) *waiter {
+func (w *Watch) join(r enroll.Registration, since time.Time) (*waiter, error) {
 	me := &waiter{id: r.ID, run: r.RunID, ticket: r.Ticket, news: make(chan enroll.Registration, 1)}
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	switch {
+	case w.waiting >= w.limits.Total:
+		return nil, errTooMany
+	case w.perID[me.id] >= w.limits.PerRegistration:
+		return nil, errTooManyFor
+	}
+	w.waiting++
+	w.perID[me.id]++
 	if w.waiters[me.run] == nil {
 		w.waiters[me.run] = make(map[*waiter]struct{})
 	}
@@ -147,12 +174,16 @@ func (w *Watch) join(r enroll.Registration, since time.Time) *waiter {
 	if !w.heard[me.run].Before(since) {
 		w.markStale(me) // it may have changed between the read and now
 	}
-	return me
+	return me, nil
 }
 
 func (w *Watch) leave(me *waiter) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	w.waiting--
+	if w.perID[me.id]--; w.perID[me.id] == 0 {
+		delete(w.perID, me.id)
+	}
 	delete(w.stale, me)
 	delete(w.waiters[me.run], me)
 	if len(w.waiters[me.run]) == 0 {
@@ -164,11 +195,7 @@ func (w *Watch) leave(me *waiter) {
 func (w *Watch) Waiting() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	n := 0
-	for _, waiters := range w.waiters {
-		n += len(waiters)
-	}
-	return n
+	return w.waiting
 }
 
 // Settled tells that the tickets first to last of a run are decided.

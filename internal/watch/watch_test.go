@@ -61,7 +61,7 @@ func newLine(t *testing.T, people int) *line {
 	for _, v := range verdicts {
 		l.people = append(l.people, v.Receipt)
 	}
-	l.Watch = watch.New(l.reader, slog.New(slog.DiscardHandler))
+	l.Watch = watch.New(l.reader, watch.Limits{Total: 1000, PerRegistration: 3}, slog.New(slog.DiscardHandler))
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- l.Run(ctx) }()
@@ -162,6 +162,53 @@ func TestWait(t *testing.T) {
 				t.Errorf("got %+v, %v", r, err)
 			}
 		}
+	})
+
+	t.Run("refuses whoever would be too many, and nobody else", func(t *testing.T) {
+		t.Parallel()
+		l := newLine(t, 2)
+		ctx, cancel := context.WithCancel(t.Context())
+		var waiting sync.WaitGroup
+		hold := func(n int) {
+			waiting.Go(func() {
+				if _, err := l.Wait(ctx, l.people[n].ID, time.Minute, decided); ctx.Err() == nil {
+					t.Errorf("person %d: %v", n, err)
+				}
+			})
+		}
+		for range 3 {
+			hold(0)
+		}
+		enrolltest.WaitUntil(t, func() bool { return l.Waiting() == 3 })
+		if _, err := l.Wait(t.Context(), l.people[0].ID, time.Minute, decided); enroll.CodeOf(err) != enroll.Busy {
+			t.Errorf("a fourth for one registration: %v", err)
+		}
+		if r, err := l.Wait(t.Context(), l.people[0].ID, time.Minute, func(enroll.Registration) bool { return true }); err != nil || r.ID != l.people[0].ID {
+			t.Errorf("one that need not wait: %+v, %v", r, err)
+		}
+		hold(1) // for another one there is room
+		enrolltest.WaitUntil(t, func() bool { return l.Waiting() == 4 })
+		cancel()
+		waiting.Wait()
+		if _, err := l.Wait(t.Context(), l.people[0].ID, time.Millisecond, decided); err != nil {
+			t.Errorf("after they have left: %v", err)
+		}
+	})
+
+	t.Run("refuses more than may wait in all", func(t *testing.T) {
+		t.Parallel()
+		l := newLine(t, 1001)
+		ctx, cancel := context.WithCancel(t.Context())
+		var waiting sync.WaitGroup
+		for _, p := range l.people[:1000] {
+			waiting.Go(func() { _, _ = l.Wait(ctx, p.ID, time.Minute, decided) })
+		}
+		enrolltest.WaitUntil(t, func() bool { return l.Waiting() == 1000 })
+		if _, err := l.Wait(t.Context(), l.people[1000].ID, time.Minute, decided); enroll.CodeOf(err) != enroll.Busy {
+			t.Errorf("got %v", err)
+		}
+		cancel()
+		waiting.Wait()
 	})
 
 	t.Run("knows nobody by an unknown id", func(t *testing.T) {
