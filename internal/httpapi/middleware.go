@@ -71,12 +71,11 @@ func (a *api) logRequest(c *gin.Context, attrs ...slog.Attr) {
 	level := slog.LevelInfo
 	err, failed := c.Value(errorKey).(error)
 	left := ctx.Err() != nil || errors.Is(err, errLeft) // the client went away, which is no trouble of ours
-	unexplained := false
 	switch {
 	case !failed || left:
 	case c.GetBool(cutKey), status >= http.StatusInternalServerError && status != http.StatusServiceUnavailable:
-		level, unexplained = slog.LevelError, true
-	case status == http.StatusServiceUnavailable: // who could not answer has logged why, once
+		level = slog.LevelError
+	case status == http.StatusServiceUnavailable:
 		level = slog.LevelWarn
 	}
 	if !a.log.Enabled(ctx, level) {
@@ -92,7 +91,7 @@ func (a *api) logRequest(c *gin.Context, attrs ...slog.Attr) {
 	if failed {
 		attrs = append(attrs, slog.String("code", string(enroll.CodeOf(err))))
 	}
-	if unexplained {
+	if level > slog.LevelInfo {
 		attrs = append(attrs, slog.Any("error", err))
 	}
 	a.log.LogAttrs(ctx, level, "request", attrs...)

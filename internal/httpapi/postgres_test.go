@@ -1,9 +1,11 @@
 package httpapi_test
 
 import (
+	"fmt"
 	"net"
 	"net/http"
 	"net/url"
+	"strings"
 	"testing"
 	"time"
 
@@ -133,6 +135,61 @@ func TestPostgres_that_answers_nothing(t *testing.T) {
 		return a.status == http.StatusAccepted && a.registration().Ticket == 2
 	})
 	proxy.Set(pgtest.Refuse) // or what got stuck would take long to close
+}
+
+// TestPostgres_with_another_schema: a program that is older or newer than the
+// schema is unavailable. It has no defect, and the log says what is missing.
+func TestPostgres_with_another_schema(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		change  string
+		refused []string // paths; "" stands for asking for a seat
+		served  []string
+		why     string
+	}{
+		"a column is gone":        {`ALTER TABLE runs RENAME place TO venue`, []string{"/v1/runs", "/v1/runs/go-1"}, []string{"/v1/courses", ""}, "42703"},
+		"a column of the line":    {`ALTER TABLE requests RENAME email TO address`, []string{""}, []string{"/v1/runs/go-1"}, "42703"},
+		"a table is gone":         {`ALTER TABLE courses RENAME TO subjects`, []string{"/v1/courses", "/v1/courses/course", "/v1/runs"}, []string{""}, "42P01"},
+		"a column must be filled": {`ALTER TABLE requests ADD source text NOT NULL DEFAULT ''; ALTER TABLE requests ALTER source DROP DEFAULT`, []string{""}, []string{"/v1/runs"}, "23502"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := start(t, place{})
+			s.addRun("go-1", nil)
+			ask := func(path string, n int) answer {
+				if path == "" {
+					return s.post("go-1", ada, fmt.Sprintf("ada-%d@example.org", n))
+				}
+				return s.get(path)
+			}
+			for _, path := range append(test.refused, test.served...) { // the statements are prepared
+				if a := ask(path, 1); a.status >= 400 {
+					t.Fatalf("before that %q is %d", path, a.status)
+				}
+			}
+			s.exec(test.change)
+			for _, path := range test.refused {
+				unavailable(t, ask(path, 2))
+			}
+			for _, path := range test.served {
+				if a := ask(path, 3); a.status >= 400 {
+					t.Errorf("%q is %d: %s", path, a.status, a.body)
+				}
+			}
+			if !strings.Contains(s.log.String(), test.why) {
+				t.Errorf("the log does not say %s", test.why)
+			}
+		})
+	}
+	t.Run("a column has another type", func(t *testing.T) {
+		t.Parallel()
+		s := start(t, place{})
+		s.addRun("go-1", nil)
+		s.get("/v1/runs/go-1").expect(http.StatusOK)
+		s.exec(`ALTER TABLE runs ALTER attendances_count TYPE bigint`) // "cached plan must not change result type"
+		unavailable(t, s.get("/v1/runs/go-1"))
+		s.get("/v1/runs/go-1").expect(http.StatusOK)
+	})
 }
 
 func TestPostgres_that_breaks_off_during_a_commit_costs_no_ticket(t *testing.T) {

@@ -36,21 +36,25 @@ func translate(doing string, err error) error {
 }
 
 // passing tells whether an SQLSTATE says that the same statement may succeed
-// later: the connection, resources, an operator or another transaction stood in
-// its way, not its content.
+// later, or in a program of another version: the connection, resources, the
+// schema, an operator or another transaction stood in its way, not its content.
 func passing(sqlstate string) bool {
 	switch sqlstate {
 	case "0A000", // feature_not_supported: a migration has changed what a prepared statement returns, and it is prepared anew
 		"25006", // read_only_sql_transaction: a standby, or a failover under way
+		"23502", // not_null_violation: of a column that this program does not know; requests fill all others
 		"25P03", // idle_in_transaction_session_timeout
-		"42P01", // undefined_table: the schema is still to be migrated
+		"26000", // invalid_sql_statement_name: a pooler has lost a prepared statement, and it is prepared anew
 		"55P03", // lock_not_available
 		"55006": // object_in_use
 		return true
 	}
 	for _, class := range []string{
 		"08", // connection exception
+		"3D", // invalid catalog name: the database is not there
+		"3F", // invalid schema name
 		"40", // transaction rollback: deadlock, serialization
+		"42", // no such table, column or function, or no right to it: statements are constant, so the schema is not theirs
 		"53", // insufficient resources
 		"57", // operator intervention: shutdown, statement timeout
 		"58", // system error
@@ -83,7 +87,7 @@ func commitFailure(doing string, err error, locked bool) error {
 	case isPg && pg.Code == "23505":
 		// unique_violation: the run was created between the two statements, and
 		// its line not locked. Rare, and gone at the next try.
-	case isPg && (strings.HasPrefix(pg.Code, "22") || strings.HasPrefix(pg.Code, "23")):
+	case isPg && !passing(pg.Code) && (strings.HasPrefix(pg.Code, "22") || strings.HasPrefix(pg.Code, "23")):
 		code = enroll.Internal // data exception, integrity constraint violation
 	}
 	return &enroll.Error{Code: code, Err: fmt.Errorf("%s: %w", doing, err)}
