@@ -19,25 +19,32 @@ type Application struct {
 	Language      Language // of the mails; empty = the run's
 	Notify        bool     // a refusal is told by mail, too
 	WaitlistLimit *int     // the last place on the waiting list that is wanted; 0 = a seat or nothing, nil = any
+	OutsideWindow bool     // accepted outside of the registration window, too; only with ByOrganiser
 
 	// Of Cancel.
-	Target int64 // the registration's ticket
+	Target int64     // the registration's ticket
+	Shown  uuid.UUID // the registration's id, by which the person asks; zero = no person does
 
 	// Of Resize.
 	Change Change
 
-	// ByOrganiser tells that an organiser asked: a Register is accepted outside of
-	// the registration window, too, and a Cancel after the run has begun.
+	// ByOrganiser tells that an organiser asked: a Cancel is accepted after the run
+	// has begun, too.
 	ByOrganiser bool
 
-	// IdempotencyKey makes a second application with it the first one; empty =
-	// none. It is the client's, or one of ours, which no client can send.
+	// IdempotencyKey makes a second application for the run with it the first one;
+	// empty = none. It is the client's, an organiser's or one of ours; the latter two
+	// no client can send.
 	IdempotencyKey string
+	// Digest is that of a Register with an IdempotencyKey.
+	Digest Digest
 }
 
-// ours marks an IdempotencyKey that Lastseat makes itself: clients' keys are
-// ASCII.
-const ours = "·"
+// Clients' keys are ASCII. What begins with one of these no client can send.
+const (
+	ours        = "·"                 // of an IdempotencyKey that Lastseat makes itself
+	ofOrganiser = ours + "organiser " // of an organiser's: the public has other keys
+)
 
 // Wish is an Application of kind Register as somebody wrote it.
 type Wish struct {
@@ -46,6 +53,7 @@ type Wish struct {
 	Notify           bool
 	WaitlistLimit    *int
 	OutsideWindow    bool   // accepted outside of the registration window, too: an organiser's right
+	ByOrganiser      bool   // an organiser asks
 	IdempotencyKey   string // empty = none
 }
 
@@ -54,7 +62,10 @@ type Wish struct {
 func Apply(w Wish) (Application, error) {
 	a := Application{
 		ID: uuid.New(), Run: w.Run, Kind: Register, Notify: w.Notify, WaitlistLimit: w.WaitlistLimit,
-		ByOrganiser: w.OutsideWindow, IdempotencyKey: w.IdempotencyKey,
+		OutsideWindow: w.OutsideWindow, ByOrganiser: w.ByOrganiser || w.OutsideWindow, IdempotencyKey: w.IdempotencyKey,
+	}
+	if a.ByOrganiser && a.IdempotencyKey != "" {
+		a.IdempotencyKey = ofOrganiser + a.IdempotencyKey
 	}
 	var errs [4]error
 	a.Name, errs[0] = ParseName(w.Name)
@@ -133,19 +144,39 @@ type Receipt struct {
 	Notify        bool
 	WaitlistLimit *int
 	Target        int64
-	Again         bool // an earlier application with the same IdempotencyKey got it
+	Digest        Digest // empty = it is compared by the above
+	Again         bool   // an earlier application with the same IdempotencyKey got it
+	Corrected     bool   // its address was corrected since, and its id is another one
 }
 
 // ReceiptFor returns the receipt for an application that got the registration.
 func ReceiptFor(a Application, r Registration) Receipt {
 	return Receipt{
 		Registration: r, Kind: a.Kind, Name: a.Name, Email: a.Address.Typed, Language: a.Language, Notify: a.Notify,
-		WaitlistLimit: a.WaitlistLimit, Target: a.Target,
+		WaitlistLimit: a.WaitlistLimit, Target: a.Target, Digest: a.Digest,
 	}
+}
+
+// For returns what the receipt means for an application: itself, or an error of
+// code KeyReused if the application says something else than what it was written
+// for, and of code Corrected if that has another address by now. Corrected
+// without a digest, it no longer shows what was said: then nobody who asks again
+// gets the registration.
+func (r Receipt) For(a Application) (Receipt, error) {
+	switch compared := r.Digest.known(); {
+	case r.Again && !r.Says(a) && (compared || !r.Corrected):
+		return Receipt{}, ErrKeyReused
+	case r.Corrected:
+		return Receipt{}, ErrCorrected
+	}
+	return r, nil
 }
 
 // Says tells whether what stands in the line is what the application says.
 func (r Receipt) Says(a Application) bool {
+	if r.Digest.known() && a.Digest.known() {
+		return r.Digest == a.Digest
+	}
 	sameLimit := (r.WaitlistLimit == nil) == (a.WaitlistLimit == nil) && (r.WaitlistLimit == nil || *r.WaitlistLimit == *a.WaitlistLimit)
 	return r.Kind == a.Kind && r.Name == a.Name && r.Email == a.Address.Typed && r.Language == a.Language && r.Notify == a.Notify &&
 		sameLimit && r.Target == a.Target

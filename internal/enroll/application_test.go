@@ -44,7 +44,7 @@ func TestApply(t *testing.T) {
 		}
 		want := enroll.Application{
 			ID: got.ID, Run: "go-1", Kind: enroll.Register, Name: "Ada Lovelace", Language: enroll.German, Notify: true, WaitlistLimit: &limit,
-			ByOrganiser: true, IdempotencyKey: "key 1", Address: enroll.Address{Typed: "Ada@Example.org", Key: "ada@example.org"},
+			OutsideWindow: true, ByOrganiser: true, IdempotencyKey: "·organiser key 1", Address: enroll.Address{Typed: "Ada@Example.org", Key: "ada@example.org"},
 		}
 		if got != want {
 			t.Errorf("got %+v, want %+v", got, want)

@@ -24,6 +24,8 @@ const (
 	RunBegun       Code = "begun"           // the run has begun: too late to give up a seat
 	NotHeld        Code = "not_held"        // the registration has neither a seat nor a place
 	KeyReused      Code = "key_reused"      // an Idempotency-Key with another body
+	Corrected      Code = "corrected"       // the registration has another address and another id since
+	CancelWaits    Code = "cancel_waits"    // a request to cancel the registration is undecided
 	Conflict       Code = "conflict"        // it exists already
 	Busy           Code = "busy"            // more waits than can be kept: nothing was accepted
 	Unavailable    Code = "unavailable"     // the database cannot be reached or takes no work now: nothing was accepted
@@ -35,6 +37,14 @@ const (
 
 // ErrNotHeld says that a registration has nothing to give up or to keep.
 var ErrNotHeld = Errorf(NotHeld, "the registration has neither a seat nor a place on the waiting list")
+
+// ErrKeyReused says that an IdempotencyKey belongs to another request.
+var ErrKeyReused = Errorf(KeyReused, "this Idempotency-Key came with another body before")
+
+// ErrCorrected says that an id, or the key of the request that had it, no longer
+// leads to a registration. It is what a stranger may read: the id was sent to a
+// mistyped address, perhaps.
+var ErrCorrected = Errorf(Corrected, "the address of this registration was corrected, and its link replaced; the new link was sent to the new address")
 
 // Error is an error with a code.
 type Error struct {

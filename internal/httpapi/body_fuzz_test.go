@@ -62,7 +62,7 @@ func FuzzWish(f *testing.F) {
 		err := decodeJSON(body, &wish)
 		var a enroll.Application
 		if err == nil {
-			a, err = wish.application("go-1", "k")
+			a, err = wish.application("go-1", "k", false)
 		}
 		if err != nil {
 			refused(t, err)
@@ -81,8 +81,8 @@ func FuzzWish(f *testing.F) {
 		if notify, _ := said["notify"].(bool); notify != a.Notify {
 			t.Errorf("%q has notify %t", body, a.Notify)
 		}
-		if outside, _ := said["outside_window"].(bool); outside != a.ByOrganiser {
-			t.Errorf("%q is by an organiser: %t", body, a.ByOrganiser)
+		if outside, _ := said["outside_window"].(bool); outside != a.OutsideWindow {
+			t.Errorf("%q is accepted outside of the window: %t", body, a.OutsideWindow)
 		}
 		waitlist, is := said["waitlist"].(bool)
 		most, limited := said["max_waitlist_position"].(float64)

@@ -1,12 +1,9 @@
 package httpapi
 
 import (
-	"crypto/sha256"
-	"crypto/subtle"
 	"fmt"
 	"net/http"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/gin-gonic/gin"
@@ -47,21 +44,6 @@ func (a *api) requestLinks(c *gin.Context) error {
 		"message": "If there are registrations for this address, their links are on the way to it. You can ask again in ten minutes.",
 	})
 	return nil
-}
-
-// organiser lets only those through who show the organisers' token.
-func (a *api) organiser(h func(*gin.Context) error) func(*gin.Context) error {
-	want := sha256.Sum256([]byte(a.options.OrganiserToken))
-	return func(c *gin.Context) error {
-		scheme, token, _ := strings.Cut(c.GetHeader("Authorization"), " ")
-		got := sha256.Sum256([]byte(token)) // of one length, so that comparing takes one time
-		same := subtle.ConstantTimeCompare(got[:], want[:]) == 1
-		if a.options.OrganiserToken == "" || !strings.EqualFold(scheme, "Bearer") || !same {
-			return enroll.Errorf(notAllowed, "send Authorization: Bearer and the organisers' token")
-		}
-		c.Header("Cache-Control", "no-store")
-		return h(c)
-	}
 }
 
 type mailJSON struct {

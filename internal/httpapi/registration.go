@@ -114,16 +114,30 @@ func (w wishJSON) limit() (*int, *enroll.Fault) {
 }
 
 // application returns what is asked for, or an error with every fault of it.
-func (w wishJSON) application(run, key string) (enroll.Application, error) {
+func (w wishJSON) application(run, key string, byOrganiser bool) (enroll.Application, error) {
 	limit, fault := w.limit()
 	application, err := enroll.Apply(enroll.Wish{
 		Run: run, Name: w.Name, Email: w.Email, Language: w.Language.value, Notify: w.Notify,
-		WaitlistLimit: limit, OutsideWindow: w.OutsideWindow, IdempotencyKey: key,
+		WaitlistLimit: limit, OutsideWindow: w.OutsideWindow, ByOrganiser: byOrganiser, IdempotencyKey: key,
 	})
 	if fault != nil {
 		err = withFaults(err, *fault)
 	}
 	return application, err
+}
+
+// perhapsAccepted adds to the error of an outcome that is unknown how to find out.
+// Without a key the registration, if there is one, has the id of the receipt. With
+// a key an earlier request may have got another one.
+func (a *api) perhapsAccepted(c *gin.Context, receipt enroll.Receipt, key string, err error) error {
+	switch {
+	case enroll.CodeOf(err) != enroll.OutcomeUnknown:
+		return err
+	case key == "":
+		c.Header("Location", a.registrationURL(receipt.Registration))
+		return err
+	}
+	return &enroll.Error{Code: enroll.OutcomeUnknown, Message: "send the same request with the same Idempotency-Key again: the answer tells", Err: err}
 }
 
 // register answers POST /v1/runs/{run}/registrations with 202 once the request
@@ -141,21 +155,17 @@ func (a *api) register(c *gin.Context) error {
 	if err := a.decode(c, &wish); err != nil {
 		return err
 	}
-	if wish.OutsideWindow { // an organiser's right; without it, nobody looks who asks
-		if err := a.organiser(func(*gin.Context) error { return nil })(c); err != nil {
-			return err
-		}
+	byOrganiser := a.showsToken(c)
+	if wish.OutsideWindow && !byOrganiser {
+		return errNoToken
 	}
-	application, err := wish.application(run, key)
+	application, err := wish.application(run, key, byOrganiser)
 	if err != nil {
 		return err
 	}
 	receipt, err := a.intake.Accept(c.Request.Context(), application)
-	if enroll.CodeOf(err) == enroll.OutcomeUnknown {
-		c.Header("Location", a.registrationURL(receipt.Registration)) // if it was accepted, it is there
-	}
 	if err != nil {
-		return err
+		return a.perhapsAccepted(c, receipt, key, err)
 	}
 	c.Set(ticketKey, receipt.Ticket)
 	r := receipt.Registration

@@ -32,6 +32,8 @@ type Ledger interface {
 	// AcceptAgain is for those whose earlier try has an unknown outcome: each is
 	// accepted once.
 	AcceptAgain(ctx context.Context, applications []enroll.Application) ([]enroll.Verdict, error)
+	// DigestKey returns the key of the digests, which never changes.
+	DigestKey(ctx context.Context) (enroll.DigestKey, error)
 }
 
 // try is one of the two.
@@ -54,14 +56,15 @@ type Intake struct {
 	log     *slog.Logger
 	outage  *outage.Log
 	metrics metrics
+	digests digests
 }
 
 // waiting is an application on its way to a commit.
 type waiting struct {
 	enroll.Application
 	since time.Time
-	// same holds later applications of this gathering for the same run with the
-	// same IdempotencyKey: they get this one's answer.
+	// same holds later applications of this gathering with the same IdempotencyKey:
+	// they wait for this one.
 	same   []*waiting
 	answer chan enroll.Verdict // has room for one
 }
@@ -82,12 +85,23 @@ func New(ledger Ledger, o Options, ring func(enroll.Bundle), log *slog.Logger, r
 // Accept waits until the application is committed and returns its receipt.
 //
 // Its errors have the codes NotFound, RunNotOpen and RunClosed (no ticket was
-// issued), KeyReused (the IdempotencyKey belongs to another application), Busy
-// (too many wait, or it would wait too long), Unavailable or LineBlocked (the
+// issued), KeyReused (the IdempotencyKey belongs to another application),
+// Corrected (what it belongs to has another address since), Busy (too many wait,
+// or it would wait too long), Unavailable or LineBlocked (the
 // ledger, or this line, does not take requests now), Internal (it cannot be
 // stored) and OutcomeUnknown: if it was accepted, it has the ID of the receipt.
-// The same goes for the end of ctx, which never cancels a commit.
+// With an IdempotencyKey the receipt has none, since an earlier application may
+// have got the registration: asking again tells. The same goes for the end of
+// ctx, which never cancels a commit.
 func (in *Intake) Accept(ctx context.Context, a enroll.Application) (enroll.Receipt, error) {
+	if a.Kind == enroll.Register && a.IdempotencyKey != "" {
+		key, err := in.digests.key(ctx, in.ledger, in.options.CommitTimeout/2)
+		if err != nil {
+			in.metrics.refused.WithLabelValues(string(enroll.CodeOf(err))).Inc()
+			return enroll.Receipt{}, err
+		}
+		a.Digest = key.Digest(a)
+	}
 	w := &waiting{Application: a, since: time.Now(), answer: make(chan enroll.Verdict, 1)}
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(a.Run))
@@ -144,27 +158,6 @@ func (in *Intake) inTime(all []*waiting) []*waiting {
 	})
 }
 
-// foldSame attaches repetitions of an IdempotencyKey to the first one of the
-// gathering, so that no two travel together.
-func foldSame(all []*waiting) []*waiting {
-	type key struct{ run, key string }
-	first := make(map[key]*waiting)
-	gathering := all[:0:0]
-	for _, w := range all {
-		if w.IdempotencyKey != "" {
-			k := key{w.Run, w.IdempotencyKey}
-			if f := first[k]; f != nil {
-				f.same = append(f.same, w)
-				f.ByOrganiser = f.ByOrganiser || w.ByOrganiser // who may do more
-				continue
-			}
-			first[k] = w
-		}
-		gathering = append(gathering, w)
-	}
-	return gathering
-}
-
 // commit gives every application of the gathering its answer.
 func (in *Intake) commit(gathering []*waiting) {
 	applications := make([]enroll.Application, len(gathering))
@@ -182,9 +175,7 @@ func (in *Intake) commit(gathering []*waiting) {
 			in.ring(b) // first: deciding begins while the answers are on their way
 		}
 		crashpoint.Here(crashpoint.AcceptRung)
-		for i, w := range gathering {
-			in.give(w, verdicts[i])
-		}
+		in.giveAll(gathering, func(i int) enroll.Verdict { return verdicts[i] })
 		return
 	}
 	if parts := split(gathering, enroll.CodeOf(err)); len(gathering) > 1 && len(parts) > 1 {
@@ -197,8 +188,20 @@ func (in *Intake) commit(gathering []*waiting) {
 		return
 	}
 	in.outage.Failed(err, "requests", len(gathering), "code", enroll.CodeOf(err))
-	for _, w := range gathering {
-		in.give(w, enroll.Verdict{Receipt: perhaps(w.Application), Err: err})
+	in.giveAll(gathering, func(i int) enroll.Verdict {
+		return enroll.Verdict{Receipt: perhaps(gathering[i].Application), Err: err}
+	})
+}
+
+// giveAll answers the gathering, and commits those for whom its answers say
+// nothing.
+func (in *Intake) giveAll(gathering []*waiting, verdict func(i int) enroll.Verdict) {
+	var left []*waiting
+	for i, w := range gathering {
+		left = append(left, in.give(w, verdict(i))...)
+	}
+	if left = in.inTime(left); len(left) > 0 {
+		in.commit(foldSame(left))
 	}
 }
 
@@ -259,27 +262,12 @@ func (in *Intake) tryOnce(ctx context.Context, accept try, applications []enroll
 	return accept(ctx, applications)
 }
 
-// give answers the application and those that were folded into it.
-func (in *Intake) give(w *waiting, v enroll.Verdict) {
-	for _, each := range append([]*waiting{w}, w.same...) {
-		own := v
-		own.Receipt.Again = v.Receipt.Again || each != w
-		told := own.Err == nil || enroll.CodeOf(own.Err) == enroll.OutcomeUnknown
-		if told && own.Receipt.Again && !v.Receipt.Says(each.Application) {
-			own = enroll.Verdict{Err: enroll.Errorf(enroll.KeyReused, "this Idempotency-Key came with another body before")}
-		}
-		switch {
-		case own.Err != nil:
-			in.metrics.refused.WithLabelValues(string(enroll.CodeOf(own.Err))).Inc()
-		case !own.Receipt.Again:
-			in.metrics.accepted.Inc()
-		}
-		each.answer <- own
-	}
-}
-
-// perhaps is the receipt of an application that may have been accepted.
+// perhaps is the receipt of an application that may have been accepted. One with
+// a key may stand in the line with another id.
 func perhaps(a enroll.Application) enroll.Receipt {
+	if a.IdempotencyKey != "" {
+		return enroll.Receipt{}
+	}
 	return enroll.ReceiptFor(a, enroll.Registration{ID: a.ID})
 }
 

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/goleak"
 
@@ -311,12 +312,12 @@ func TestAcceptOverABrokenConnection(t *testing.T) {
 		proxy.Set(pgtest.BlackHole)
 		told := <-both
 		unknown, reused := 0, 0
-		for i, a := range told {
+		for _, a := range told {
 			switch enroll.CodeOf(a.err) {
 			case enroll.OutcomeUnknown:
 				unknown++
-				if want := []enroll.Application{ada, eve}[i].ID; a.ID != want {
-					t.Errorf("somebody else's id was told")
+				if a.ID != uuid.Nil {
+					t.Errorf("an id was told, and another one may have the key")
 				}
 			case enroll.KeyReused:
 				reused++

@@ -27,11 +27,11 @@ FOR NO KEY UPDATE`
 // lock it would number from a last_ticket that is no longer the last.
 //
 // It leaves out what is in the line already (by id, if $14: a gathering that is
-// tried again after a broken connection; by key: a client that asks again), judges
-// the rest by one instant per line that never runs backwards, and numbers what is
-// not refused in the order it came. It returns a row for each run with the places and
-// tickets of those that were accepted, and one for each that was not, unless there
-// is no such run.
+// tried again after a broken connection, which a correction may have given another
+// id since; by key: a client that asks again), judges the rest by one instant per
+// line that never runs backwards, and numbers what is not refused in the order it
+// came. It returns a row for each run with the places and tickets of those that
+// were accepted, and one for each that was not, unless there is no such run.
 //
 // What it refuses, and what it stores as late, is what enroll.Life says: see the
 // table of a run's life in docs/design.md. Only a cancel that a person sends after
@@ -46,25 +46,29 @@ WITH clock AS MATERIALIZED (
                WHEN 'register' THEN CASE
                    WHEN r.called_off THEN 'called_off'
                    WHEN j.judged_at >= r.ends_at THEN 'over'
-                   WHEN a.by_organiser THEN ''
+                   WHEN a.outside_window THEN ''
                    WHEN j.judged_at < r.opens_at THEN 'not_open'
                    WHEN j.judged_at >= r.closes_at THEN 'closed'
                    ELSE '' END
                WHEN 'cancel' THEN CASE
+                   WHEN a.shown_id <> '00000000-0000-0000-0000-000000000000'
+                       AND a.shown_id <> (SELECT t.id FROM requests t WHERE t.run_id = r.id AND t.ticket = a.target) THEN 'corrected'
                    WHEN a.by_organiser OR j.judged_at < r.starts_at THEN ''
                    WHEN (SELECT t.status FROM requests t WHERE t.run_id = r.id AND t.ticket = a.target) = 'confirmed' THEN 'begun'
                    ELSE '' END
                ELSE '' END AS refusal
     FROM unnest($1::uuid[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::boolean[],
-                $9::text[], $10::integer[], $11::bigint[], $12::boolean[], $13::jsonb[])
+                $9::text[], $10::integer[], $11::bigint[], $12::boolean[], $13::jsonb[], $15::boolean[], $16::uuid[], $17::bytea[])
         WITH ORDINALITY AS a (id, slug, name, email, email_key, idempotency_key, language, notify,
-                              kind, waitlist_limit, target, by_organiser, change, place)
+                              kind, waitlist_limit, target, by_organiser, change, outside_window, shown_id, digest, place)
     CROSS JOIN clock
     CROSS JOIN LATERAL (SELECT * FROM runs r WHERE r.slug = a.slug LIMIT 1) r
     CROSS JOIN LATERAL (SELECT * FROM lines l WHERE l.run_id = r.id LIMIT 1) l
     CROSS JOIN LATERAL (SELECT greatest(clock.now, l.last_accepted_at) AS judged_at) j
     LEFT JOIN LATERAL (
         (SELECT q.ticket FROM requests q WHERE $14 AND q.id = a.id)
+        UNION ALL
+        (SELECT i.ticket FROM retired_ids i WHERE $14 AND i.id = a.id)
         UNION ALL
         (SELECT q.ticket FROM requests q WHERE q.run_id = r.id AND q.idempotency_key = a.idempotency_key)
         LIMIT 1
@@ -74,9 +78,9 @@ WITH clock AS MATERIALIZED (
     FROM (SELECT *, seen_ticket IS NULL AND refusal = '' AS fresh FROM judged) j
 ), inserted AS (
     INSERT INTO requests (run_id, ticket, id, kind, name, email, email_key, idempotency_key, language, notify,
-                          waitlist_limit, target, late, by_organiser, change, accepted_at)
+                          waitlist_limit, target, late, by_organiser, change, digest, accepted_at)
     SELECT run_id, ticket, id, kind, name, email, email_key, idempotency_key, language, notify,
-           waitlist_limit, target, late, by_organiser, change, judged_at
+           waitlist_limit, target, late, by_organiser, change, digest, judged_at
     FROM numbered
     WHERE ticket IS NOT NULL
 ), heads AS MATERIALIZED (
@@ -92,14 +96,16 @@ WITH clock AS MATERIALIZED (
     WHERE l.ctid = o.at -- which has one plan: see db.go
 )
 SELECT run_id, judged_at, settled_ticket, places, tickets,
-       '', judged_at, judged_at, NULL, NULL, NULL, NULL, '', NULL, NULL, NULL, NULL, '', false, NULL, 0
+       '', judged_at, judged_at, NULL, NULL, NULL, NULL, '', NULL, NULL, NULL, NULL, '', false, NULL, 0, NULL, false
 FROM heads
 UNION ALL
 SELECT j.run_id, j.judged_at, j.settled_ticket, ARRAY[j.place], NULL,
        j.refusal, j.opens_at, j.closes_at, q.id, q.ticket, q.kind, q.status, coalesce(q.reason, ''), q.accepted_at, q.decided_at, q.name, q.email,
-       coalesce(q.language, ''), coalesce(q.notify, false), q.waitlist_limit, coalesce(q.target, 0)
+       coalesce(q.language, ''), coalesce(q.notify, false), q.waitlist_limit, coalesce(q.target, 0),
+       q.digest, i.yes IS NOT NULL
 FROM numbered j
 LEFT JOIN LATERAL (SELECT * FROM requests q WHERE q.run_id = j.run_id AND q.ticket = j.seen_ticket LIMIT 1) q ON true
+LEFT JOIN LATERAL (SELECT true AS yes FROM retired_ids i WHERE i.run_id = j.run_id AND i.ticket = j.seen_ticket LIMIT 1) i ON true
 WHERE j.ticket IS NULL`
 
 // Accept gives every application that can be accepted the next ticket of its
@@ -134,7 +140,7 @@ func (s *Store) accept(ctx context.Context, applications []enroll.Application, a
 	batch := &pgx.Batch{} // one implicit transaction: it ends with the batch
 	locked := s.queueLock(batch, lockLines, c.runs)
 	batch.Queue(acceptRequests, c.ids, c.runs, c.names, c.emails, c.keys, c.idempotencyKeys, c.languages, c.notify,
-		c.kinds, c.limits, c.targets, c.organisers, c.changes, again).Query(func(rows pgx.Rows) error {
+		c.kinds, c.limits, c.targets, c.organisers, c.changes, again, c.outside, c.shown, c.digests).Query(func(rows pgx.Rows) error {
 		for rows.Next() {
 			var j judged
 			if err := j.scan(rows); err != nil {
@@ -175,6 +181,9 @@ type columns struct {
 	targets         []*int64
 	organisers      []bool
 	changes         [][]byte // JSON
+	outside         []bool
+	shown           [][16]byte // zero = none
+	digests         [][]byte
 }
 
 func columnsOf(applications []enroll.Application) (c columns) {
@@ -192,6 +201,9 @@ func columnsOf(applications []enroll.Application) (c columns) {
 		c.targets = append(c.targets, unlessZero(a.Target))
 		c.organisers = append(c.organisers, a.ByOrganiser)
 		c.changes = append(c.changes, changeJSON(a))
+		c.outside = append(c.outside, a.OutsideWindow)
+		c.shown = append(c.shown, a.Shown)
+		c.digests = append(c.digests, digestBytes(a.Digest))
 	}
 	return c
 }
@@ -229,12 +241,14 @@ type judged struct {
 	notify      bool
 	limit       *int
 	target      int64
+	digest      []byte
+	corrected   bool
 }
 
 func (j *judged) scan(rows pgx.Rows) error {
 	return rows.Scan(&j.run, &j.at, &j.settled, &j.places, &j.tickets, &j.refusal, &j.opens, &j.closes,
 		&j.id, &j.seen, &j.kind, &j.status, &j.reason, &j.accepted, &j.decided, &j.name, &j.email, &j.language, &j.notify,
-		&j.limit, &j.target)
+		&j.limit, &j.target, &j.digest, &j.corrected)
 }
 
 // verdict returns that of the application at the row's place i.
@@ -251,46 +265,15 @@ func (j *judged) verdict(i int, a enroll.Application) enroll.Verdict {
 		}
 		seen := enroll.Receipt{
 			Registration: r, Kind: *j.kind, Language: j.language, Notify: j.notify, WaitlistLimit: j.limit, Target: j.target,
-			Again: *j.id != a.ID,
+			Digest: enroll.Digest(j.digest), Again: *j.id != a.ID, Corrected: j.corrected,
 		}
 		if j.name != nil {
 			seen.Name, seen.Email = enroll.Name(*j.name), *j.email
 		}
 		return enroll.Verdict{Receipt: seen}
+	case j.refusal == enroll.Corrected:
+		return enroll.Verdict{Err: enroll.ErrCorrected}
 	default:
 		return enroll.Verdict{Err: enroll.Refused(j.refusal, enroll.Judgement{Now: j.at, OpensAt: j.opens, ClosesAt: j.closes})}
 	}
-}
-
-// linesBehind finds the lines whose head has been waiting for $1, and with
-// amongThese only among the runs $2. Without it, it looks at every run's two
-// counters, which is cheap (10 000 runs in a few milliseconds) and forgets none,
-// however long ago the run was. A head from the future waits, too: the clock was
-// set back since.
-const (
-	linesBehind = `
-SELECT r.id, r.slug, clock.now - q.accepted_at, r.settled_ticket
-FROM (SELECT clock_timestamp() AS now) clock
-CROSS JOIN runs r
-CROSS JOIN LATERAL (SELECT last_ticket FROM lines l WHERE l.run_id = r.id LIMIT 1) l
-CROSS JOIN LATERAL (
-    SELECT accepted_at FROM requests q WHERE q.run_id = r.id AND q.ticket > r.settled_ticket ORDER BY q.ticket LIMIT 1
-) q
-WHERE l.last_ticket > r.settled_ticket AND (q.accepted_at <= clock.now - $1::interval OR q.accepted_at > clock.now) `
-	amongThese  = `AND r.id = ANY($2) `
-	oldestFirst = `ORDER BY q.accepted_at`
-)
-
-// LinesBehind returns the lines whose first undecided request was accepted at
-// least age ago, or at an instant that is yet to come, the oldest first: among
-// the given runs, or among all if runs is nil.
-func (s *Store) LinesBehind(ctx context.Context, runs []enroll.RunID, age time.Duration) ([]enroll.Behind, error) {
-	sql, args := linesBehind+oldestFirst, []any{age}
-	if runs != nil {
-		sql, args = linesBehind+amongThese+oldestFirst, []any{age, runs}
-	}
-	return collect(ctx, s, "looking for lines that wait", func(row pgx.CollectableRow) (b enroll.Behind, err error) {
-		err = row.Scan(&b.RunID, &b.Run, &b.Age, &b.Settled)
-		return b, err
-	}, sql, args...)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/pressly/goose/v3"
 )
 
@@ -19,6 +20,12 @@ func MigrateTo(ctx context.Context, url string, version int64) error {
 		return err
 	}
 	_, err = p.UpTo(ctx, version)
+	return err
+}
+
+// Ask asks for rows as the store's methods do.
+func (s *Store) Ask(ctx context.Context, sql string) error {
+	_, err := collect(ctx, s, "asking", pgx.RowToMap, sql)
 	return err
 }
 

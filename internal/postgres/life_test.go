@@ -58,7 +58,7 @@ func TestAcceptJudgesAsLifeSays(t *testing.T) {
 			}
 
 			register := ask(9)
-			register.ByOrganiser = byOrganiser
+			register.ByOrganiser, register.OutsideWindow = byOrganiser, byOrganiser
 			asked := []enroll.Application{register, resize(t, 2), enroll.ApplyCloseWaitlist("a"), enroll.ApplyCallOff("a")}
 			for target := range targets {
 				asked = append(asked, enroll.ApplyCancel("a", target, byOrganiser))

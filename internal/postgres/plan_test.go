@@ -15,7 +15,7 @@ import (
 )
 
 var (
-	scanPattern      = regexp.MustCompile(`(Scan|Scan using \S+) on (requests|lines|runs|users|attendances|waiting|mails)\b`)
+	scanPattern      = regexp.MustCompile(`(Scan|Scan using \S+) on (requests|lines|runs|users|attendances|waiting|mails|retired_ids)\b`)
 	runPattern       = regexp.MustCompile(`Index Cond: \(run_id = [^()]+\)$`)
 	parameterPattern = regexp.MustCompile(`\$(\d+)`)
 )

@@ -283,7 +283,7 @@ func TestWhenARunIsOver(t *testing.T) {
 	o.settleAll()
 	o.begin(-3 * time.Hour) // the window is open for an hour more
 	organisers := ask(4)
-	organisers.ByOrganiser = true
+	organisers.ByOrganiser, organisers.OutsideWindow = true, true
 	o.requireRefused(ask(4), enroll.RunOver)
 	o.requireRefused(organisers, enroll.RunOver)
 	o.requireRefused(cancel(1), enroll.RunBegun)
