@@ -29,6 +29,7 @@ require (
 	golang.org/x/sys v0.50.0
 	golang.org/x/text v0.44.0
 	golang.org/x/time v0.16.0
+	mvdan.cc/xurls/v2 v2.6.0
 	pgregory.net/rapid v1.3.0
 )
 

@@ -262,14 +262,18 @@ func TestCompose_greets_nobody_by_the_name_of_another(t *testing.T) {
 func TestCompose_shows_no_name_that_is_a_link(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string]string{
-		"Win at https://evil.example/x": "", "WWW.Evil.example": "", "Ada, www.evil.example": "", "ftp://x": "",
-		"Ada Lovelace": " Ada Lovelace", "Anna www Müller": " Anna www Müller", "Dr. Ada: Countess": " Dr. Ada: Countess",
+		"Win 1000 EUR at evil.example.com": "", "bit.example/3xyz": "", "x@evil.example": "", "paypa1.example/pay or call +49 30 1234567": "",
+		"Win at https://evil.example/x": "", "例え。テスト": "", "evil／x": "", "call 0900 123456": "",
+		"Ada Lovelace": " Ada Lovelace", "J.R.R. Tolkien": " J.R.R. Tolkien", "Dr. Ada: Countess": " Dr. Ada: Countess", "李小龍": " 李小龍",
 	} {
 		eachMail(t, func(t *testing.T, m enroll.Mail) {
 			for i := range m.About {
 				m.About[i].Name = enroll.Name(name)
 			}
 			got := receive(t, m)
+			if strings.Contains(got.decoded(t, "Subject"), name) {
+				t.Errorf("the subject names %q", name)
+			}
 			greeting, _, _ := strings.Cut(got.plain, ",\n\n")
 			if _, greeted, _ := strings.Cut(greeting, map[enroll.Language]string{enroll.English: "Hello", enroll.German: "Guten Tag"}[m.Language]); greeted != want {
 				t.Errorf("%q is greeted as %q", name, greeted)

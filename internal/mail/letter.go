@@ -108,12 +108,13 @@ func nameOf(all []enroll.Enrolment) enroll.Name {
 	return all[0].Name
 }
 
-// shownName returns the name as it is shown, and "" for one that mail programs
-// would make a link of: anybody can have any mailbox written to under a name of
-// their choice.
+// shownName returns the name as it is shown, and "" for one that holds something
+// to click, to write to or to call. Anybody can have any mailbox written to, under
+// a name of their choice. Nothing yet shows that whoever reads an address also
+// typed the name, so such names are shown in no mail.
 func shownName(n enroll.Name) string {
 	name := oneLine(string(n))
-	if low := strings.ToLower(name); strings.Contains(low, "://") || strings.Contains(low, "www.") {
+	if linkable(name) {
 		return ""
 	}
 	return name

@@ -6,6 +6,7 @@ import (
 	"unicode"
 
 	"github.com/lastseat/lastseat/internal/enroll"
+	"github.com/lastseat/lastseat/internal/mail"
 )
 
 // typed are texts that people do or might type.
@@ -67,7 +68,7 @@ func holds(t *testing.T, m enroll.Mail) {
 	harmless := mailOf(t, m.Kind, m.Language)
 	m.To, harmless.To = address(t, m.To.Typed), m.To
 	for i := range harmless.About { // what is a link is not shown as a name
-		if name := strings.ToLower(string(m.About[i].Name)); strings.Contains(name, "://") || strings.Contains(name, "www.") {
+		if mail.Linkable(string(m.About[i].Name)) {
 			harmless.About[i].Name = ""
 		}
 	}
