@@ -16,7 +16,7 @@ import (
 
 // Course is what is taught.
 type Course struct {
-	Slug        string // names the course in URLs; see ParseSlug
+	Slug        string // names the course in URLs; see ParseNewSlug
 	Title       string
 	Description string
 	Organiser   string // who sends the mails, by name; empty = the installation

@@ -162,17 +162,3 @@ func ParseAddress(s string) (Address, error) {
 	}
 	return Address{Typed: s, Key: AddressKey(strings.ToLower(local) + "@" + ascii)}, nil
 }
-
-// ParseSlug returns the slug, or an error of code Invalid whose fault names the
-// field "slug": 1 to 64 characters, groups of a-z and 0-9 joined by single
-// hyphens.
-func ParseSlug(s string) (string, error) {
-	ok := s != "" && len(s) <= 64 && !strings.HasPrefix(s, "-") && !strings.HasSuffix(s, "-") && !strings.Contains(s, "--")
-	for _, c := range []byte(s) {
-		ok = ok && (c == '-' || c >= 'a' && c <= 'z' || c >= '0' && c <= '9')
-	}
-	if !ok {
-		return "", FaultIn("slug", Invalid, "form", "must be 1 to 64 characters of a-z and 0-9, in groups joined by single hyphens")
-	}
-	return s, nil
-}

@@ -55,6 +55,29 @@ func TestParseSlug(t *testing.T) {
 	}
 }
 
+func TestParseNewSlug(t *testing.T) {
+	t.Parallel()
+	const hex = "4e0a4f067ac74a1ca6a50f3b1f4f7f0e"
+	for slug, accepted := range map[string]bool{
+		"go-1":                                 true,
+		hex[1:]:                                true,
+		hex + "0":                              true,
+		"g" + hex[1:]:                          true,
+		"deadbeef":                             true,
+		hex:                                    false,
+		"4e0a4f06-7ac7-4a1c-a6a5-0f3b1f4f7f0e": false,
+		"4e0a-4f067ac74a1ca6a50f3b1f4f7f0-e":   false,
+		strings.Repeat("1", 32):                false,
+		"Go":                                   false,
+		"":                                     false,
+	} {
+		got, err := enroll.ParseNewSlug(slug)
+		if (err == nil) != accepted || accepted && got != slug || !accepted && (got != "" || fault(t, err).Field != "slug") {
+			t.Errorf("%q: got %q and %v", slug, got, err)
+		}
+	}
+}
+
 // The schema states the same rule with this expression.
 func TestParseSlugAgreesWithTheExpression(t *testing.T) {
 	t.Parallel()

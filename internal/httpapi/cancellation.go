@@ -126,6 +126,5 @@ func placeParameters(c *gin.Context) (run string, ticket int64, err error) {
 	if err != nil || ticket < 1 || strconv.FormatInt(ticket, 10) != text {
 		return "", 0, enroll.Errorf(enroll.NotFound, "there is no such registration")
 	}
-	c.Set(ticketKey, ticket)
 	return run, ticket, nil
 }

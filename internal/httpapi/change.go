@@ -79,7 +79,7 @@ type requestJSON struct {
 
 func (a *api) putInLine(c *gin.Context, application enroll.Application) error {
 	receipt, err := a.intake.Accept(c.Request.Context(), application)
-	if err != nil {
+	if found(c, application.Run, err) != nil {
 		return err
 	}
 	c.Set(ticketKey, receipt.Ticket)

@@ -43,7 +43,8 @@ func (a *api) getLine(c *gin.Context) error {
 	if c.Request.Method == http.MethodHead {
 		ctx, cancel := reading(c)
 		defer cancel()
-		if _, err := a.catalogue.Run(ctx, run); err != nil {
+		_, err := a.catalogue.Run(ctx, run)
+		if found(c, run, err) != nil {
 			return err
 		}
 		s.describe()
@@ -64,7 +65,10 @@ func (a *api) getLine(c *gin.Context) error {
 		silence.Reset(readTimeout)
 		return nil
 	})
-	if err != nil {
+	if s.count > 0 {
+		c.Set(runKey, run) // it exists, however this ends
+	}
+	if found(c, run, err) != nil {
 		return err
 	}
 	return s.finish()

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
+
 	"github.com/lastseat/lastseat/internal/pgtest"
 	"github.com/lastseat/lastseat/internal/redistest"
 )
@@ -118,5 +120,57 @@ func TestLog_holds_no_secret(t *testing.T) {
 		if !strings.Contains(text, want) {
 			t.Errorf("the log has no %s: does it keep everything?", want)
 		}
+	}
+}
+
+// TestLog_holds_no_path: whoever puts the id of a registration where a slug
+// belongs has put it into no log, whether or not the database answers.
+func TestLog_holds_no_path(t *testing.T) {
+	t.Parallel()
+	database := pgtest.URL(t)
+	proxy := pgtest.NewProxy(t, database)
+	s := start(t, place{database: database, through: proxy.URL(), commitTimeout: 2 * time.Second})
+	s.addRun("go-1", nil)
+	id := uuid.New()
+	pieces := []string{id.String(), strings.ReplaceAll(id.String(), "-", ""), strings.ToUpper(id.String()), "no-such-run"}
+	for _, piece := range pieces {
+		s.log.watchFor(piece)
+	}
+	everything := func() {
+		for _, piece := range pieces {
+			run := "/v1/runs/" + piece
+			for _, c := range []call{
+				{method: http.MethodGet, path: run},
+				{method: http.MethodHead, path: run},
+				{method: http.MethodGet, path: "/v1/courses/" + piece},
+				{method: http.MethodGet, path: "/v1/runs?course=" + piece},
+				{method: http.MethodGet, path: "/v1/" + piece},
+				s.asking(piece, ada, adaEmail),
+				s.asking(piece, ada, adaEmail, key, "k"),
+				organising(http.MethodPatch, run, `{"capacity": 3}`),
+				organising(http.MethodPost, run+"/close-waitlist", ""),
+				organising(http.MethodPost, run+"/call-off", ""),
+				organising(http.MethodDelete, run+"/registrations/1", ""),
+				organising(http.MethodPatch, run+"/registrations/1", `{"name": "Ada", "email": "ada@example.org"}`),
+				organising(http.MethodGet, run+"/line", ""),
+				organising(http.MethodHead, run+"/line", ""),
+				organising(http.MethodGet, run+"/mails", ""),
+				organising(http.MethodPost, run+"/mails/"+id.String()+"/resend", ""),
+				organising(http.MethodPost, "/v1/runs/go-1/mails/"+id.String()+"/resend", ""),
+			} {
+				c.bad = true
+				if a := s.do(c); a.status < 400 && !strings.Contains(c.path, "?") {
+					t.Errorf("%s %s got %d", c.method, c.path, a.status)
+				}
+			}
+		}
+	}
+	everything()
+	proxy.Set(pgtest.Refuse)
+	everything()
+	proxy.Set(pgtest.None)
+	s.get("/v1/runs/go-1").expect(http.StatusOK)
+	if text := s.log.String(); !strings.Contains(text, `"run":"go-1"`) || !strings.Contains(text, `"route":"/v1/runs/:run","took"`) {
+		t.Error("the log names no run, or no route")
 	}
 }

@@ -87,7 +87,7 @@ func (a *api) listMails(c *gin.Context) error {
 	ctx, cancel := reading(c)
 	defer cancel()
 	mails, err := a.outbox.Mails(ctx, run, query)
-	if err != nil {
+	if found(c, run, err) != nil {
 		return err
 	}
 	list := make([]mailJSON, len(mails))
@@ -146,7 +146,7 @@ func (a *api) resendMail(c *gin.Context) error {
 	ctx, cancel := reading(c)
 	defer cancel()
 	m, err := a.outbox.ResendMail(ctx, run, id)
-	if err != nil {
+	if found(c, run, err) != nil {
 		return err
 	}
 	c.JSON(http.StatusAccepted, showMail(m))

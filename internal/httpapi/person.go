@@ -51,9 +51,10 @@ func (a *api) correctPerson(c *gin.Context) error {
 	ctx, cancel := reading(c)
 	defer cancel()
 	r, err := a.line.RegistrationAt(ctx, run, ticket)
-	if err != nil {
+	if found(c, run, err) != nil {
 		return err
 	}
+	c.Set(ticketKey, ticket)
 	if r.Status != enroll.Confirmed && r.Status != enroll.Waitlisted { // at the door: correcting holds up the line
 		return enroll.ErrNotHeld
 	}

@@ -164,7 +164,7 @@ func (a *api) register(c *gin.Context) error {
 		return err
 	}
 	receipt, err := a.intake.Accept(c.Request.Context(), application)
-	if err != nil {
+	if found(c, run, err) != nil {
 		return a.perhapsAccepted(c, receipt, key, err)
 	}
 	c.Set(ticketKey, receipt.Ticket)

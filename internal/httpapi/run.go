@@ -95,7 +95,7 @@ func (a *api) getRun(c *gin.Context) error {
 	ctx, cancel := reading(c)
 	defer cancel()
 	run, err := a.catalogue.Run(ctx, slug)
-	if err != nil {
+	if found(c, slug, err) != nil {
 		return err
 	}
 	c.JSON(http.StatusOK, showRun(run))
@@ -109,6 +109,18 @@ func runSlug(c *gin.Context) (string, error) {
 	if err != nil {
 		return "", enroll.Errorf(enroll.NotFound, "there is no such run")
 	}
-	c.Set(runKey, slug)
 	return slug, nil
+}
+
+// found notes the run for the log if an error, or that there is none, shows that
+// the run exists, and returns the error. Before that it is a piece of the path,
+// in which a client may have put anything, a credential too.
+func found(c *gin.Context, run string, err error) error {
+	switch enroll.CodeOf(err) {
+	case "", enroll.RunNotOpen, enroll.RunClosed, enroll.RunOver, enroll.RunBegun, enroll.CodeCalledOff, enroll.LineBlocked,
+		enroll.KeyReused, enroll.Corrected, enroll.NotHeld, enroll.CancelWaits, enroll.Conflict:
+		c.Set(runKey, run)
+	default: // there may be none
+	}
+	return err
 }

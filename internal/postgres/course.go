@@ -32,8 +32,12 @@ func scanCourse(row pgx.CollectableRow) (c enroll.Course, err error) {
 	return c, err
 }
 
-// CreateCourse adds a course. The error has code Conflict if the slug is taken.
+// CreateCourse adds a course. The error has code Conflict if the slug is taken and
+// Invalid if it can be none.
 func (s *Store) CreateCourse(ctx context.Context, c enroll.Course) error {
+	if _, err := enroll.ParseNewSlug(c.Slug); err != nil {
+		return err
+	}
 	_, err := s.pool.Exec(ctx, `INSERT INTO courses (slug, title, description, organiser, reply_to) VALUES ($1, $2, $3, $4, $5)`,
 		c.Slug, c.Title, c.Description, c.Organiser, c.ReplyTo)
 	if err != nil {

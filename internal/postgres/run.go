@@ -49,8 +49,12 @@ func (s *Store) Run(ctx context.Context, slug string) (enroll.RunState, error) {
 }
 
 // CreateRun adds a run with an empty line and returns its id. The error has code
-// Conflict if the slug is taken and NotFound if there is no such course.
+// Conflict if the slug is taken, Invalid if it can be none and NotFound if there is
+// no such course.
 func (s *Store) CreateRun(ctx context.Context, r enroll.Run) (enroll.RunID, error) {
+	if _, err := enroll.ParseNewSlug(r.Slug); err != nil {
+		return 0, err
+	}
 	rows, err := collect(ctx, s, "creating run "+r.Slug, pgx.RowTo[enroll.RunID], `
 		WITH created AS (
 			INSERT INTO runs (course_id, slug, place, time_zone, starts_at, ends_at, capacity, opens_at, closes_at, language,

@@ -85,6 +85,9 @@ func TestSchema(t *testing.T) {
 		"a window that was open always":     `UPDATE runs SET opens_at = '-infinity'`,
 		"a run in the year 10000":           `UPDATE runs SET ends_at = '10000-01-01'`,
 		"a slug that is no slug":            `INSERT INTO courses (slug, title) VALUES ('A b', 'x')`,
+		"a course like an id":               `INSERT INTO courses (slug, title) VALUES ('4e0a4f06-7ac7-4a1c-a6a5-0f3b1f4f7f0e', 'x')`,
+		"a course that becomes one":         `UPDATE courses SET slug = '4e0a4f067ac74a1ca6a50f3b1f4f7f0e'`,
+		"a run like an id":                  `INSERT INTO runs (course_id, slug, time_zone, starts_at, ends_at, opens_at, closes_at) SELECT course_id, '4e0a4f067ac74a1ca6a50f3b1f4f7f0e', time_zone, starts_at, ends_at, opens_at, closes_at FROM runs`,
 		"a course without a title":          `INSERT INTO courses (slug, title) VALUES ('x', '')`,
 		"a run of no course":                `UPDATE runs SET course_id = 99`,
 	} {
