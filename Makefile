@@ -8,6 +8,7 @@ WAITLIST ?= 0
 CANCEL   ?= 0
 SECONDS  ?=
 SEED     ?=
+FAULTS   ?=
 QUICK    ?=
 CASES    ?=
 ROUNDS   ?=
@@ -39,8 +40,8 @@ fuzz: ## every fuzz test for SECONDS=5, one after the other; says where an input
 rush: ## PEOPLE=500 want SEATS=20 at once; WAITLIST=300 (or all) places to wait, CANCEL=0.3 of them cancel; JSON=1: numbers
 	@$(dev) rush -people=$(or $(PEOPLE),500) -seats=$(or $(SEATS),20) -waitlist=$(WAITLIST) -cancel=$(CANCEL) $(if $(JSON),-json)
 
-chaos: ## SECONDS=60 of everything breaking while people ask; then every promise is checked. SEED= repeats it; JSON=1: numbers
-	@$(dev) chaos -seconds=$(or $(SECONDS),60) $(if $(SEED),-seed=$(SEED)) $(if $(JSON),-json)
+chaos: ## SECONDS=60 of everything breaking while people ask; then every promise is checked. SEED= repeats it; FAULTS=line_held,cut: only these; JSON=1: numbers
+	@$(dev) chaos -seconds=$(or $(SECONDS),60) $(if $(SEED),-seed=$(SEED)) $(if $(FAULTS),-faults=$(FAULTS)) $(if $(JSON),-json)
 
 oversell: ## the usual answers to the question of the last seat, then lastseat, before the same crowd
 	@$(dev) oversell

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"strings"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -15,9 +16,17 @@ import (
 
 // chaosPlan is what chaos is to be like.
 type chaosPlan struct {
-	seconds int    // for which faults begin; healing comes after that
-	seed    uint64 // of what happens, and what people do
+	seconds int      // for which faults begin; healing comes after that
+	seed    uint64   // of what happens, and what people do
+	kinds   []string // of faults; empty = all
 	json    bool
+}
+
+func faultKinds() (kinds []string) {
+	for _, f := range faults {
+		kinds = append(kinds, f.kind)
+	}
+	return kinds
 }
 
 func parseChaos(args []string) (p chaosPlan, err error) {
@@ -25,6 +34,7 @@ func parseChaos(args []string) (p chaosPlan, err error) {
 	flags.SetOutput(io.Discard)
 	flags.IntVar(&p.seconds, "seconds", 60, "")
 	flags.Uint64Var(&p.seed, "seed", uint64(rand.Uint32()), "") //nolint:gosec // nobody gains by guessing it
+	flags.Func("faults", "", listOf("fault", faultKinds(), &p.kinds))
 	flags.BoolVar(&p.json, "json", false, "")
 	err = flags.Parse(args)
 	if err == nil && (flags.NArg() > 0 || p.seconds < 1 || p.seconds > 86_400) {
@@ -38,7 +48,8 @@ func parseChaos(args []string) (p chaosPlan, err error) {
 func (t *tool) chaos(ctx context.Context, args []string) error {
 	plan, err := parseChaos(args)
 	if err != nil {
-		fmt.Fprintln(t.stderr, "chaos: SECONDS (-seconds) must be 1 to 86400, and SEED (-seed) a whole number, 0 or more")
+		fmt.Fprintln(t.stderr, "chaos: SECONDS (-seconds) must be 1 to 86400, SEED (-seed) a whole number, 0 or more, "+
+			"and FAULTS (-faults) some of "+strings.Join(faultKinds(), ","))
 		return exitUsage
 	}
 	return orInterrupted(ctx, t.withFolder(ctx, "chaos", true, func(ctx context.Context, family *family, f *folder) error {
@@ -51,7 +62,7 @@ func (t *tool) chaos(ctx context.Context, args []string) error {
 		}
 		if err = errors.Join(err, r.err()); err != nil && ctx.Err() == nil {
 			t.log.printf("what is left of it, the database and all logs, is in %s", f.path)
-			t.log.printf("again: make chaos SECONDS=%d SEED=%d", plan.seconds, plan.seed)
+			t.log.printf("again: make chaos SECONDS=%d SEED=%d FAULTS=%s", plan.seconds, plan.seed, strings.Join(plan.kinds, ","))
 		}
 		return err
 	}))
@@ -60,7 +71,7 @@ func (t *tool) chaos(ctx context.Context, args []string) error {
 // wreak starts everything, lets the people in, breaks and heals, waits until it
 // is quiet, and judges.
 func (t *tool) wreak(ctx context.Context, family *family, f *folder, plan chaosPlan) (chaosResult, error) {
-	s, err := t.startSite(ctx, family, f)
+	s, err := t.startSite(ctx, family, f, plan)
 	if err != nil {
 		return chaosResult{}, err
 	}
@@ -71,7 +82,14 @@ func (t *tool) wreak(ctx context.Context, family *family, f *folder, plan chaosP
 	}
 	t.log.printf("seed %d: %d runs, and faults for %d seconds", plan.seed, len(visitors.runs), plan.seconds)
 
-	letters := s.collectLetters(ctx)
+	for kind, why := range s.impossible() {
+		t.log.printf("%s is not possible here: %s", kind, why)
+	}
+	if len(s.possible(plan)) == 0 {
+		return chaosResult{}, errors.New("none of the faults that are asked for can be made here")
+	}
+
+	letters, lines := s.collectLetters(ctx), s.watchLines(ctx)
 	var faults []faultRecord
 	open, closeDoors := context.WithCancel(ctx)
 	g, all := errgroup.WithContext(ctx)
@@ -98,7 +116,7 @@ func (t *tool) wreak(ctx context.Context, family *family, f *folder, plan chaosP
 	if err := visitors.lookOnceMore(ctx); err != nil {
 		return chaosResult{}, err
 	}
-	return s.judge(ctx, plan, visitors, faults, letters(), restless)
+	return s.judge(ctx, plan, visitors, witnessed{faults, letters(), lines()}, restless)
 }
 
 // chaosPatience is how long everything may take to become quiet: a task that a

@@ -4,13 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
-	"strings"
-	"sync"
-	"syscall"
 	"time"
-
-	"github.com/redis/go-redis/v9"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/lastseat/lastseat/internal/faultproxy"
 	"github.com/lastseat/lastseat/internal/mailsink"
@@ -19,6 +13,12 @@ import (
 // fault is one way in which something can break.
 type fault struct {
 	kind string
+	// alone means that nothing else is broken meanwhile, so that what is promised in
+	// spite of it can be judged.
+	alone bool
+	// impossible returns why the fault cannot be made on this machine, or "". It is
+	// nil if the fault can be made everywhere.
+	impossible func(s *site) string
 	// do breaks something, says what by tell once it is broken, and heals it before it returns, also when ctx ends.
 	do func(ctx context.Context, s *site, r *rand.Rand, tell teller) error
 }
@@ -28,48 +28,53 @@ const frozen = 12 * time.Second
 
 // faults are all of them.
 var faults = []fault{
-	{"api_killed", func(ctx context.Context, s *site, r *rand.Rand, tell teller) error {
+	{kind: "api_killed", do: func(ctx context.Context, s *site, r *rand.Rand, tell teller) error {
 		return killed(ctx, r, s.anAPI(r), tell)
 	}},
-	{"worker_killed", func(ctx context.Context, s *site, r *rand.Rand, tell teller) error {
+	{kind: "worker_killed", do: func(ctx context.Context, s *site, r *rand.Rand, tell teller) error {
 		return killed(ctx, r, s.aWorker(r), tell)
 	}},
-	{"api_frozen", func(ctx context.Context, s *site, r *rand.Rand, tell teller) error {
+	{kind: "api_frozen", do: func(ctx context.Context, s *site, r *rand.Rand, tell teller) error {
 		return frozenFor(ctx, s.anAPI(r), tell)
 	}},
-	{"worker_frozen", func(ctx context.Context, s *site, r *rand.Rand, tell teller) error {
+	{kind: "worker_frozen", do: func(ctx context.Context, s *site, r *rand.Rand, tell teller) error {
 		return frozenFor(ctx, s.aWorker(r), tell)
 	}},
-	{"rolling_restart", rollingRestart},
+	{kind: "rolling_restart", do: rollingRestart},
 
-	{"redis_killed", redisKilled},
-	{"redis_frozen", redisFrozen},
-	{"redis_flushed", func(ctx context.Context, s *site, r *rand.Rand, tell teller) error {
+	{kind: "redis_killed", do: redisKilled},
+	{kind: "redis_frozen", do: redisFrozen},
+	{kind: "redis_flushed", do: func(ctx context.Context, s *site, r *rand.Rand, tell teller) error {
 		return s.tellRedis(ctx, tell, "FLUSHALL")
 	}},
-	{"redis_clients_killed", func(ctx context.Context, s *site, r *rand.Rand, tell teller) error {
+	{kind: "redis_clients_killed", do: func(ctx context.Context, s *site, r *rand.Rand, tell teller) error {
 		return s.tellRedis(ctx, tell, "CLIENT KILL TYPE normal", "CLIENT KILL TYPE pubsub")
 	}},
-	{"redis_full", redisFull},
-	{"postgres_restarted", postgresRestarted},
+	{kind: "redis_full", do: redisFull},
 
-	{"cut", func(ctx context.Context, s *site, r *rand.Rand, tell teller) error {
+	{kind: "postgres_restarted", do: postgresRestarted},
+	{kind: "postgres_frozen", do: postgresFrozen},
+	{kind: "lock_backend_frozen", do: lockBackendFrozen, alone: true},
+	{kind: "line_held", do: lineHeld, alone: true},
+	{kind: "disk_full", do: diskFull, impossible: (*site).whyNoFullDisk},
+
+	{kind: "cut", do: func(ctx context.Context, s *site, r *rand.Rand, tell teller) error {
 		m, way, name := s.aWay(r)
 		defer m.Unlock()
 		tell("%s", name)
 		way.Cut()
 		return nil
 	}},
-	{"black_holed", lasting(faultproxy.BlackHole)},
-	{"refused", lasting(faultproxy.Refuse)},
-	{"delayed", delayed},
-	{"reply_cut", once(faultproxy.CutReply)},
-	{"reply_lost", once(faultproxy.LoseReply)},
-	{"request_cut", once(faultproxy.CutRequest)},
+	{kind: "black_holed", do: lasting(faultproxy.BlackHole)},
+	{kind: "refused", do: lasting(faultproxy.Refuse)},
+	{kind: "delayed", do: delayed},
+	{kind: "reply_cut", do: once(faultproxy.CutReply)},
+	{kind: "reply_lost", do: once(faultproxy.LoseReply)},
+	{kind: "request_cut", do: once(faultproxy.CutRequest)},
 
-	{"mail_hanging", misbehaving(mailsink.Fault{Hang: true})},
-	{"mail_deferred", misbehaving(mailsink.Fault{Rcpt: &mailsink.Reply{Code: 451, Text: "try again later"}})},
-	{"mail_unanswered", misbehaving(mailsink.Fault{HangAfterData: true})},
+	{kind: "mail_hanging", do: misbehaving(mailsink.Fault{Hang: true})},
+	{kind: "mail_deferred", do: misbehaving(mailsink.Fault{Rcpt: &mailsink.Reply{Code: 451, Text: "try again later"}})},
+	{kind: "mail_unanswered", do: misbehaving(mailsink.Fault{HangAfterData: true})},
 }
 
 // teller says what has been broken.
@@ -148,84 +153,6 @@ func restart(ctx context.Context, m *member) error {
 	return nil
 }
 
-func redisKilled(ctx context.Context, s *site, r *rand.Rand, tell teller) error {
-	s.redis.Lock()
-	defer s.redis.Unlock()
-	s.redis.process.kill()
-	away := between(r, 500*time.Millisecond, 3*time.Second)
-	tell("and empty %s later", away.Round(10*time.Millisecond))
-	sleep(ctx, away)
-	return s.redis.start(context.WithoutCancel(ctx), s.family)
-}
-
-func redisFrozen(ctx context.Context, s *site, r *rand.Rand, tell teller) error {
-	s.redis.Lock()
-	defer s.redis.Unlock()
-	s.redis.process.freeze()
-	defer s.redis.process.thaw()
-	away := between(r, 2*time.Second, 6*time.Second)
-	tell("for %s", away.Round(10*time.Millisecond))
-	sleep(ctx, away)
-	return nil
-}
-
-// tellRedis has Redis do something by itself.
-func (s *site) tellRedis(ctx context.Context, tell teller, commands ...string) error {
-	s.redis.Lock()
-	defer s.redis.Unlock()
-	tell("%s", strings.Join(commands, ", "))
-	return s.command(ctx, commands...)
-}
-
-// command sends Redis commands, past the proxies. The caller has hold of it.
-func (s *site) command(ctx context.Context, commands ...string) error {
-	o, err := redis.ParseURL(s.redisURL)
-	if err != nil {
-		return err
-	}
-	client := redis.NewClient(o)
-	defer client.Close()
-	for _, c := range commands {
-		var words []any
-		for _, word := range strings.Fields(c) {
-			words = append(words, word)
-		}
-		if err := client.Do(context.WithoutCancel(ctx), words...).Err(); err != nil {
-			return fmt.Errorf("telling Redis %s: %w", c, err)
-		}
-	}
-	return nil
-}
-
-func redisFull(ctx context.Context, s *site, r *rand.Rand, tell teller) error {
-	s.redis.Lock()
-	defer s.redis.Unlock()
-	if err := s.command(ctx, "CONFIG SET maxmemory 1"); err != nil {
-		return err
-	}
-	away := between(r, 2*time.Second, 5*time.Second)
-	tell("for %s", away.Round(10*time.Millisecond))
-	sleep(ctx, away)
-	return s.command(ctx, "CONFIG SET maxmemory 0")
-}
-
-// postgresRestarted stops Postgres as `pg_ctl stop -m immediate` does, which to
-// it is a crash.
-func postgresRestarted(ctx context.Context, s *site, r *rand.Rand, tell teller) error {
-	s.postgres.Lock()
-	defer s.postgres.Unlock()
-	p := s.postgres.process
-	p.stopping.Store(true)
-	if err := syscall.Kill(p.pid, syscall.SIGQUIT); err != nil { // the postmaster, which tells its children
-		return err
-	}
-	<-p.ended
-	away := between(r, 100*time.Millisecond, 2*time.Second)
-	tell("immediately, and back %s later", away.Round(10*time.Millisecond))
-	sleep(ctx, away)
-	return s.postgres.start(context.WithoutCancel(ctx), s.family)
-}
-
 // lasting is a fault of a way that lasts for a while.
 func lasting(f faultproxy.Fault) func(context.Context, *site, *rand.Rand, teller) error {
 	return func(ctx context.Context, s *site, r *rand.Rand, tell teller) error {
@@ -278,89 +205,4 @@ func misbehaving(f mailsink.Fault) func(context.Context, *site, *rand.Rand, tell
 		sleep(ctx, away)
 		return nil
 	}
-}
-
-// faultRecord is a fault that was.
-type faultRecord struct {
-	kind     string
-	from, to time.Time // from is zero if it did not come to that
-}
-
-// hands is how many break things at once.
-const hands = 3
-
-// chance is where faults come from: every kind comes before one comes again.
-type chance struct {
-	site  *site
-	seed  uint64
-	began time.Time
-
-	mu      sync.Mutex
-	times   *rand.Rand
-	shuffle *rand.Rand // of the deck alone: how often the times are drawn depends on how long things take
-	deck    []int
-	records []faultRecord
-}
-
-// breakThings goes on for as long as the plan says, in rounds: several hands
-// break things, one upon the other, and after a while nothing is wrong for a
-// moment.
-func (s *site) breakThings(ctx context.Context, plan chaosPlan) ([]faultRecord, error) {
-	c := &chance{
-		site: s, seed: plan.seed, began: time.Now(),
-		times:   rand.New(rand.NewPCG(plan.seed, 4)), //nolint:gosec // it is to be the same again
-		shuffle: rand.New(rand.NewPCG(plan.seed, 5)), //nolint:gosec // the same
-	}
-	end := c.began.Add(time.Duration(plan.seconds) * time.Second)
-	for sleep(ctx, c.time(time.Second, 2*time.Second)) && time.Now().Before(end) {
-		round := time.Now().Add(c.time(5*time.Second, 15*time.Second))
-		if round.After(end) {
-			round = end
-		}
-		g, all := errgroup.WithContext(ctx)
-		for range hands {
-			g.Go(func() error {
-				for sleep(all, c.time(0, time.Second)) && time.Now().Before(round) {
-					if err := c.strike(all); err != nil {
-						return err
-					}
-				}
-				return nil
-			})
-		}
-		if err := g.Wait(); err != nil {
-			return nil, err
-		}
-	}
-	return c.records, ctx.Err()
-}
-
-func (c *chance) time(least, most time.Duration) time.Duration {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return between(c.times, least, most)
-}
-
-// strike makes the next fault and heals it.
-func (c *chance) strike(ctx context.Context) error {
-	c.mu.Lock()
-	if len(c.deck) == 0 {
-		c.deck = c.shuffle.Perm(len(faults))
-	}
-	f := faults[c.deck[0]]
-	c.deck = c.deck[1:]
-	number := len(c.records)
-	c.records = append(c.records, faultRecord{kind: f.kind})
-	c.mu.Unlock()
-
-	var from time.Time
-	r := rand.New(rand.NewPCG(c.seed, 1<<33+uint64(number))) //nolint:gosec // it is to be the same again
-	err := f.do(ctx, c.site, r, func(format string, args ...any) {
-		from = time.Now()
-		c.site.tool.log.printf("+%5.1f s  %s  %s", from.Sub(c.began).Seconds(), f.kind, fmt.Sprintf(format, args...))
-	})
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.records[number].from, c.records[number].to = from, time.Now()
-	return wrap(f.kind, err)
 }

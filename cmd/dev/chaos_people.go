@@ -70,7 +70,7 @@ func newVisitors(ctx context.Context, s *site, seed uint64) (*visitors, error) {
 		now := time.Now()
 		_, err := s.store.CreateRun(ctx, enroll.Run{
 			Course: "chaos", Slug: run.slug, TimeZone: "UTC", Capacity: &run.plan.seats, WaitlistCapacity: run.plan.waitlist,
-			OpensAt: now.Add(-time.Hour), ClosesAt: now.Add(7 * day), StartsAt: now.Add(30 * day), EndsAt: now.Add(31 * day),
+			OpensAt: now.Add(-365 * day), ClosesAt: now.Add(7 * day), StartsAt: now.Add(30 * day), EndsAt: now.Add(31 * day),
 		})
 		if err != nil {
 			return nil, err

@@ -32,6 +32,8 @@ type site struct {
 	members     []*member // apis and workers
 	token       string    // the organisers'
 	store       *postgres.Store
+	disk        *disk  // the tables are on it; nil = on that of this machine
+	whyNoDisk   string // of its own
 }
 
 // breakable is a service of which one fault at a time has hold.
@@ -61,7 +63,7 @@ const (
 
 // startSite builds and starts everything. It takes nothing from the environment:
 // what it uses is going to be killed.
-func (t *tool) startSite(ctx context.Context, family *family, f *folder) (*site, error) {
+func (t *tool) startSite(ctx context.Context, family *family, f *folder, plan chaosPlan) (*site, error) {
 	own, err := t.binaries(ctx, need{postgres: true, redis: true})
 	if err != nil {
 		return nil, err
@@ -73,8 +75,11 @@ func (t *tool) startSite(ctx context.Context, family *family, f *folder) (*site,
 	}
 	t.log.printf("starting Postgres, Redis, a mail sink, %d APIs and %d workers", chaosAPIs, chaosWorkers)
 	s := &site{tool: t, family: family, token: rand.Text()}
-	ledger, ledgerURL, err := startPostgres(ctx, family, f, own.postgresDir, postgresOptions{durable: true, maxConnections: 300, database: "lastseat"})
+	ledger, ledgerURL, err := startPostgres(ctx, family, f, own.postgresDir, postgresOptions{durable: true, maxConnections: 300, database: "postgres"})
 	if err != nil {
+		return nil, err
+	}
+	if ledgerURL, s.disk, s.whyNoDisk, err = giveDisk(ctx, ledgerURL, plan.seconds); err != nil {
 		return nil, err
 	}
 	redis, redisURL, err := startRedis(ctx, family, f, own.redisServer)
@@ -206,6 +211,21 @@ func (m *member) start() error {
 	m.process = p
 	m.family.adopt(p)
 	return nil
+}
+
+// awaitCalm waits until all programs are ready, for what is to break alone, and
+// tells whether they are within half a minute.
+func (s *site) awaitCalm(ctx context.Context) bool {
+	for began := time.Now(); time.Since(began) < 30*time.Second && sleep(ctx, watchInterval); {
+		calm := true
+		for _, m := range s.members {
+			calm = calm && m.ready(ctx) == nil
+		}
+		if calm {
+			return true
+		}
+	}
+	return false
 }
 
 func (m *member) ready(ctx context.Context) error { return getReady(ctx, m.admin) }

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -19,6 +21,8 @@ func TestParseChaos(t *testing.T) {
 	}{
 		{args: "-seconds=5 -seed=7", want: chaosPlan{seconds: 5, seed: 7}},
 		{args: "-seed=18446744073709551615 -json", want: chaosPlan{seconds: 60, seed: 1<<64 - 1, json: true}},
+		{args: "-faults=cut,line_held", want: chaosPlan{seconds: 60, kinds: []string{"cut", "line_held"}}},
+		{args: "-faults=earthquake", fails: true},
 		{args: "-seconds=0", fails: true},
 		{args: "-seconds=86401", fails: true},
 		{args: "-seconds=ten", fails: true},
@@ -26,7 +30,10 @@ func TestParseChaos(t *testing.T) {
 		{args: "more", fails: true},
 	} {
 		got, err := parseChaos(strings.Fields(test.args))
-		if (err != nil) != test.fails || err == nil && got != test.want {
+		if test.want.seed == 0 {
+			got.seed = 0 // a new one each time
+		}
+		if (err != nil) != test.fails || err == nil && !reflect.DeepEqual(got, test.want) {
 			t.Errorf("%q: %+v, %v", test.args, got, err)
 		}
 	}
@@ -64,26 +71,54 @@ func TestOvertakers(t *testing.T) {
 
 func TestRecoveryCountsFromTheLastFault(t *testing.T) {
 	t.Parallel()
-	asked := func(accepted, decided int) entry {
-		d := at(decided)
-		return entry{AcceptedAt: at(accepted), DecidedAt: &d}
+	asked := func(first int64, asked, decided int) []lineMark {
+		return []lineMark{{at(asked), first, first - 1}, {at(decided), first, first}}
 	}
-	faults := []faultRecord{{from: at(100), to: at(200)}, {from: at(150), to: at(300)}, {kind: "did not come to that", to: at(10_000)}}
+	faults := []faultRecord{
+		{from: at(100), to: at(200)}, {from: at(150), to: at(300)}, {kind: "did not come to that", to: at(10_000)},
+		{kind: "mail_hanging", from: at(0), to: at(10_000)}, {kind: "lock_backend_frozen", from: at(0), to: at(10_000)}, {kind: "line_held", from: at(0), to: at(10_000)},
+	}
 	for _, test := range []struct {
 		name string
-		line []entry
+		line []lineMark
 		want float64
 	}{
-		{"before anything broke", []entry{asked(0, 40)}, 40},
-		{"while something was broken", []entry{asked(120, 290)}, 0},
-		{"from the end of the last fault", []entry{asked(120, 350)}, 50},
-		{"from when it was asked for", []entry{asked(400, 420)}, 20},
-		{"the slowest counts", []entry{asked(400, 420), asked(120, 350), {AcceptedAt: at(0)}}, 50},
+		{"nobody asked", nil, 0},
+		{"before anything broke", asked(1, 0, 40), 40},
+		{"while something was broken", asked(1, 120, 290), 0},
+		{"from the end of the last fault", asked(1, 120, 350), 50},
+		{"from when it was asked for", asked(1, 400, 420), 20},
+		{"the slowest counts", slices.Concat(asked(1, 120, 350), asked(2, 400, 420), []lineMark{{at(430), 3, 2}}), 50},
+		{"several at once", []lineMark{{at(400), 1, 0}, {at(410), 3, 0}, {at(430), 3, 1}, {at(450), 3, 3}}, 40},
 	} {
 		var r chaosResult
 		r.measureRecovery(test.line, faults)
 		if r.SlowestRecovery != test.want {
 			t.Errorf("%s: %v ms, want %v", test.name, r.SlowestRecovery, test.want)
+		}
+	}
+}
+
+func TestNobodyIsLeftInDoubtByAHeldLine(t *testing.T) {
+	t.Parallel()
+	held := []faultRecord{{kind: "line_held", from: at(100), to: at(200)}, {kind: "line_held", to: at(1000)}}
+	for _, test := range []struct {
+		name            string
+		asked, answered int
+		problem         enroll.Code
+		wrong           bool
+	}{
+		{"told that it is held", 110, 120, enroll.LineBlocked, false},
+		{"told that it is busy", 110, 120, "busy", false},
+		{"left in doubt", 110, 120, enroll.OutcomeUnknown, true},
+		{"asked before", 90, 120, enroll.OutcomeUnknown, false},
+		{"heard afterwards", 110, 210, enroll.OutcomeUnknown, false},
+	} {
+		c := &click{refused: []answer{{asked: at(test.asked), answered: at(test.answered), problem: string(test.problem)}}}
+		var r chaosResult
+		r.judgeRefusals(&chaosRun{clicks: []*click{c}}, held)
+		if (len(r.wrong) > 0) != test.wrong {
+			t.Errorf("%s: %q", test.name, r.wrong)
 		}
 	}
 }

@@ -24,6 +24,8 @@ type chaosJSON struct {
 	MailMissing     int            `json:"mail_missing"`
 	MailRepeated    int            `json:"mail_repeated"`
 	SlowestRecovery float64        `json:"slowest_recovery_ms"`
+
+	NotPossible map[string]string `json:"faults_not_possible"` // on this machine, and why
 }
 
 // chaosResult is what chaos came to.
@@ -63,6 +65,9 @@ func (r chaosResult) writeTable(out io.Writer) {
 	row("faults", "%d in %d seconds", count, r.Seconds)
 	for part := range slices.Chunk(kinds, 5) {
 		row("", "%s", strings.Join(part, ", "))
+	}
+	for _, kind := range slices.Sorted(maps.Keys(r.NotPossible)) {
+		row("not possible here", "%s: %s", kind, r.NotPossible[kind])
 	}
 	row("requests accepted", "%d", r.Accepted)
 	row("lost", "%d", r.Lost)

@@ -87,6 +87,9 @@ func (f *folder) wipe(ctx context.Context, log *console) error {
 		if err := stopLeftover(ctx, filepath.Join(home, clusterName), log); err != nil {
 			return err
 		}
+		if err := unmountMemory(filepath.Join(home, clusterName, diskName)); err != nil {
+			return wrap("unmounting the disk of chaos", err)
+		}
 	}
 	entries, err := os.ReadDir(f.path)
 	if err != nil {

@@ -38,6 +38,7 @@ func stopLeftover(ctx context.Context, path string, log *console) error {
 	}
 
 	log.printf("stopping the Postgres (process %d) that an earlier start left behind on %s", pid, data)
+	signalTree(pid, syscall.SIGCONT) // chaos may have frozen it, or one of its backends
 	for _, step := range []struct {
 		signal syscall.Signal
 		wait   time.Duration

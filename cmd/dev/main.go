@@ -7,8 +7,10 @@
 //	rush.go       dev rush: the last-seat race. The people: rush_load.go, rush_click.go, rush_cancel.go and
 //	              rush_quiet.go. The check: rush_ledger.go (what is written), rush_replay.go (what belongs),
 //	              rush_judge.go, rush_told.go, rush_mail.go; rush_verdict.go: what is printed
-//	chaos.go      dev chaos: everything breaks. chaos_site.go (what is there to break), chaos_fault.go (how),
-//	              chaos_people.go (who suffers), chaos_judge.go and chaos_verdict.go
+//	chaos.go      dev chaos: everything breaks. chaos_site.go (what is there to break), chaos_strike.go (when),
+//	              chaos_fault.go (how: programs, networks, the mail server), chaos_redis.go,
+//	              chaos_postgres.go, chaos_disk.go, chaos_people.go (who suffers), chaos_watch.go,
+//	              chaos_quiet.go, chaos_judge.go, chaos_letters.go and chaos_verdict.go
 //	oversell.go   dev oversell: the usual answers beside this one
 //	bench.go      dev bench: the same as a measurement. bench_cases.go: what is measured; bench_arena.go: on what;
 //	              bench_cell.go: one contender, once; bench_lastseat.go and bench_rival.go: the contenders' processes;
@@ -51,10 +53,10 @@ usage: dev <command> [arguments]
                           the last-seat race on the stack that runs, or on one of its own, with a verdict; -waitlist
                           is the places on the waiting list (0 = none, all = any number), -cancel the share (0 to 1)
                           of those with a seat or a place who cancel meanwhile
-  chaos [-seconds N] [-seed N] [-json]
+  chaos [-seconds N] [-seed N] [-faults KINDS] [-json]
                           people ask, cancel and wait while programs, services and connections are killed, frozen, cut
                           and restarted for so long; then everything is healed and every promise is checked. The same
-                          seed breaks the same things
+                          seed breaks the same things; -faults is the kinds of faults to make, all if it is empty
   oversell                the usual answers to the question of the last seat, and then lastseat, before the same crowd
   bench [-cases IDS] [-rounds N] [-quick] [-json]
                           lastseat and the other answers, measured one after the other on the same services; -quick is

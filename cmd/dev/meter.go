@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -103,16 +102,9 @@ func cpuOfTree(pid int) (time.Duration, bool) {
 		return 0, false
 	}
 	total += ended
-	stats, _ := filepath.Glob("/proc/[0-9]*/stat") // the pattern is right
-	for _, path := range stats {
-		child, err := strconv.Atoi(filepath.Base(filepath.Dir(path)))
-		if err != nil {
-			continue
-		}
-		if _, parent, ok := readStat(child); ok && parent == pid {
-			used, _ := processClock(child) // 0 if it has ended since
-			total += used
-		}
+	for _, child := range childrenOf(pid) {
+		used, _ := processClock(child) // 0 if it has ended since
+		total += used
 	}
 	return total, true
 }

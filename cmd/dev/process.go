@@ -7,7 +7,10 @@ import (
 	"fmt"
 	"io"
 	"os/exec"
+	"path/filepath"
 	"runtime"
+	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -105,6 +108,28 @@ func (p *process) kill() {
 	p.stopping.Store(true)
 	p.signal(syscall.SIGKILL)
 	<-p.ended
+}
+
+// childrenOf returns the children of a process.
+func childrenOf(pid int) (children []int) {
+	stats, _ := filepath.Glob("/proc/[0-9]*/stat") // the pattern is right
+	for _, path := range stats {
+		child, _ := strconv.Atoi(filepath.Base(filepath.Dir(path))) // the pattern begins with a digit, and the kernel goes on so
+		if _, parent, ok := readStat(child); ok && parent == pid {
+			children = append(children, child)
+		}
+	}
+	if len(stats) > 0 {
+		return children
+	}
+	out, _ := exec.Command("ps", "-A", "-o", "pid=", "-o", "ppid=").Output() // where there is no /proc
+	for line := range strings.Lines(string(out)) {
+		var child, parent int
+		if n, _ := fmt.Sscan(line, &child, &parent); n == 2 && parent == pid {
+			children = append(children, child)
+		}
+	}
+	return children
 }
 
 // signal sends a signal to the process and what it has started. That fails only if all of it is gone.

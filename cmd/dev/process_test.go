@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"os/exec"
 	"runtime"
 	"strconv"
 	"strings"
@@ -97,4 +98,30 @@ func TestProcess_dies_with_a_killed_parent(t *testing.T) {
 	kill()
 	// Where nobody waits for orphans it stays behind as a zombie, whose command line is empty.
 	eventually(t, "the child is gone", func() bool { return !isProgram(pid, "sleep") })
+}
+
+// TestSignalTree freezes a process and a child in a group of its own.
+func TestSignalTree(t *testing.T) {
+	t.Parallel()
+	out := new(output)
+	p, err := startProcess(shell(`set -m; sh -c 'while :; do echo beat; sleep 0.02; done' & echo ready; wait`, out))
+	if err != nil {
+		t.Fatal(err)
+	}
+	beats := func() int { return strings.Count(out.String(), "beat") }
+	eventually(t, "the child beats", func() bool { return beats() > 0 })
+	children := childrenOf(p.pid)
+	if len(children) != 1 {
+		t.Fatalf("it has the children %v, want one", children)
+	}
+	defer p.halt()
+	defer func() { _ = syscall.Kill(children[0], syscall.SIGKILL) }()
+	signalTree(p.pid, syscall.SIGSTOP)
+	eventually(t, "both are frozen", func() bool {
+		state, err := exec.Command("ps", "-o", "state=", "-p", strconv.Itoa(p.pid), "-p", strconv.Itoa(children[0])).Output()
+		return err == nil && strings.Count(string(state), "T") == 2
+	})
+	frozenAt := beats()
+	signalTree(p.pid, syscall.SIGCONT)
+	eventually(t, "the child beats again", func() bool { return beats() > frozenAt })
 }

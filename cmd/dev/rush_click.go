@@ -31,6 +31,7 @@ type click struct {
 	registration   // as told last
 	etag           string
 	told           []telling
+	refused        []answer // of the times that it was not accepted
 	cancels        []cancelAnswer
 }
 
@@ -65,6 +66,7 @@ func (c *click) send(ctx context.Context, d *door, slug string) (time.Duration, 
 		case time.Since(c.sent) > giveUp || ctx.Err() != nil || err == nil && a.code != http.StatusServiceUnavailable:
 			return 0, fmt.Errorf("status %d: %w", a.code, errOr(err, "not accepted"))
 		}
+		c.refused = append(c.refused, a)
 		if !sleep(ctx, max(a.wait, shortly)) {
 			return 0, ctx.Err()
 		}
