@@ -54,12 +54,12 @@ func (s *site) restless(ctx context.Context) (all []string, err error) {
 	for _, b := range behind {
 		add("run %s: a request has waited for %s", b.Run, b.Age.Round(time.Second))
 	}
-	pending, oldest, err := s.store.MailBacklog(ctx)
+	mails, err := s.store.MailBacklog(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if pending > 0 {
-		add("%d mails wait, the oldest for %s", pending, oldest.Round(time.Second))
+	if mails.Pending > 0 {
+		add("%d mails wait, the oldest for %s", mails.Pending, mails.Oldest.Round(time.Second))
 	}
 	tasks, err := s.tasks()
 	return append(all, tasks...), err

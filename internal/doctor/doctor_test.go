@@ -132,14 +132,15 @@ func TestVisit(t *testing.T) {
 			"run a: its next request has waited for 2m0s: pid 7 holds the run's row (more can be seen with the right pg_read_all_stats)"},
 		"a forgotten two-phase commit": {doctor.Trouble{Server: sound, Holders: []doctor.Holder{{Run: "a"}}, Behind: behind},
 			"run a: its next request has waited for 2m0s: a prepared transaction holds the run's row"},
-		"a standby":        {with(func(s *doctor.Server) { s.Standbys = 1 }), "warning: asynchronous standbys: 1"},
-		"a safe standby":   {with(func(s *doctor.Server) { s.Standbys, s.SyncStandbyNames = 1, "*" }), ""},
-		"half a safe one":  {with(func(s *doctor.Server) { s.Standbys, s.SyncStandbyNames, s.SynchronousCommit = 1, "*", "local" }), "warning: asynchronous standbys: 1"},
-		"perhaps one":      {with(func(s *doctor.Server) { s.Unseen = 1 }), "warning: receivers of the log, of whom it takes the right"},
-		"no fsync":         {with(func(s *doctor.Server) { s.Fsync = false }), "warning: fsync is off"},
-		"torn pages":       {with(func(s *doctor.Server) { s.FullPageWrites = false }), "warning: full_page_writes is off"},
-		"no waiting":       {with(func(s *doctor.Server) { s.SynchronousCommit = "off" }), "warning: synchronous_commit is off"},
-		"mails not posted": {doctor.Trouble{Server: sound, MailsWaiting: 3}, "mails that have waited for more than an hour: 3"},
+		"a standby":       {with(func(s *doctor.Server) { s.Standbys = 1 }), "warning: asynchronous standbys: 1"},
+		"a safe standby":  {with(func(s *doctor.Server) { s.Standbys, s.SyncStandbyNames = 1, "*" }), ""},
+		"half a safe one": {with(func(s *doctor.Server) { s.Standbys, s.SyncStandbyNames, s.SynchronousCommit = 1, "*", "local" }), "warning: asynchronous standbys: 1"},
+		"perhaps one":     {with(func(s *doctor.Server) { s.Unseen = 1 }), "warning: receivers of the log, of whom it takes the right"},
+		"no fsync":        {with(func(s *doctor.Server) { s.Fsync = false }), "warning: fsync is off"},
+		"torn pages":      {with(func(s *doctor.Server) { s.FullPageWrites = false }), "warning: full_page_writes is off"},
+		"no waiting":      {with(func(s *doctor.Server) { s.SynchronousCommit = "off" }), "warning: synchronous_commit is off"},
+		"mails not posted": {doctor.Trouble{Server: sound, Mails: enroll.MailBacklog{Pending: 9, Overdue: 3, Untried: 1, Oldest: 2 * time.Hour}},
+			"mails that have waited for more than an hour: 3, the oldest for 2h0m0s; without a single attempt: 1"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

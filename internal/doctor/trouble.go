@@ -11,16 +11,13 @@ import (
 // before the doctor speaks of it.
 const Patience = time.Minute
 
-// MailPatience is how long a mail may wait to be sent.
-const MailPatience = time.Hour
-
 // Trouble is what the ledger's server shows of work that does not get on.
 type Trouble struct {
-	Behind       []enroll.Behind      // lines whose next request has waited for Patience
-	Holders      []Holder             // of rows of runs and heads of lines, at this instant
-	Lanes        map[enroll.RunID]int // the sessions that hold lane locks
-	MailsWaiting int                  // for MailPatience
-	Server       Server
+	Behind  []enroll.Behind      // lines whose next request has waited for Patience
+	Holders []Holder             // of rows of runs and heads of lines, at this instant
+	Lanes   map[enroll.RunID]int // the sessions that hold lane locks
+	Mails   enroll.MailBacklog
+	Server  Server
 }
 
 // Holder is a transaction that holds a row which accepting or settling needs.
@@ -107,8 +104,9 @@ func (t Trouble) reason(b enroll.Behind, blocked bool) string {
 // ofAll returns what the trouble means for the installation.
 func (t Trouble) ofAll() []Finding {
 	var f findings
-	if t.MailsWaiting > 0 {
-		f.add(MailsWaiting, 0, "mails that have waited for more than an hour: %d", t.MailsWaiting)
+	if m := t.Mails; m.Overdue > 0 {
+		f.add(MailsWaiting, 0, "mails that have waited for more than an hour: %d, the oldest for %s; without a single attempt: %d",
+			m.Overdue, m.Oldest.Round(time.Second), m.Untried)
 	}
 	s := t.Server
 	warn := func(code Code, format string, args ...any) { f.add(code, 0, format, args...).Warning = true }

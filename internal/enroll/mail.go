@@ -264,10 +264,24 @@ type MailAttempt struct {
 	Problem string
 }
 
-// DueMail names a mail that waits to be sent.
+// MailPatience is how long a mail may wait to be sent before it counts as
+// overdue.
+const MailPatience = time.Hour
+
+// MailBacklog is what waits in the whole outbox.
+type MailBacklog struct {
+	Pending int           // mails that wait
+	Overdue int           // of them, for longer than MailPatience
+	Untried int           // of those, without a single attempt
+	Oldest  time.Duration // since when the oldest has been due
+}
+
+// DueMail names a mail that waits to be sent, and says how it was found.
 type DueMail struct {
 	ID       uuid.UUID
-	Attempts int // made so far
+	Attempts int       // made so far
+	Replaced int       // how often its task was lost on the queue
+	NextAt   time.Time // when it was to be looked at
 }
 
 // SendError says why a mail was not sent. Its text holds nothing of the mail;

@@ -38,9 +38,14 @@ const sendTask = "mail:send"
 // be reached. A task that is out of retries would keep its id for months.
 const maxRetry = 10_000
 
-// relayAgain is after how long a mail is put on the queue again that nobody has
-// claimed: Redis may have lost it.
+// relayAgain is after how long a mail that nobody has claimed is put on the queue
+// again: Redis may have lost it.
 const relayAgain = time.Minute
+
+// activeAgain is the same for a mail whose task a server has taken: it claims the
+// mail within this time, or it is a task that has ended without an attempt and is
+// just being acknowledged.
+const activeAgain = claimTimeout
 
 // Outbox is where mails wait.
 type Outbox interface {
@@ -48,8 +53,16 @@ type Outbox interface {
 	// first.
 	MailsDue(ctx context.Context, most int) ([]enroll.DueMail, error)
 	// MailsRelayed notes that mails are on the queue: they are not due again
-	// for d, unless they are claimed before.
+	// for d, unless they are claimed before. It changes nothing of a mail that is
+	// no longer as it was read.
 	MailsRelayed(ctx context.Context, relayed []enroll.DueMail, d time.Duration) error
+	// ReplaceTasks notes that the tasks of mails are lost, and returns the mails
+	// under their new names. It leaves out mails that are no longer as they were
+	// read.
+	ReplaceTasks(ctx context.Context, mails []enroll.DueMail) ([]enroll.DueMail, error)
+	// MendDueTimes makes mails due whose times lie in the future because the clock
+	// was set back; no mail waits longer than longest.
+	MendDueTimes(ctx context.Context, longest time.Duration) (int, error)
 	// ClaimMail makes an attempt the caller's for lease, or returns an error of
 	// code NotFound if there is none to be made.
 	ClaimMail(ctx context.Context, due enroll.DueMail, lease time.Duration) (enroll.Mail, error)
@@ -57,8 +70,8 @@ type Outbox interface {
 	EndMailAttempt(ctx context.Context, id uuid.UUID, attempt int, end enroll.MailAttempt) error
 	// Remind writes the reminders of the runs that begin within before.
 	Remind(ctx context.Context, before time.Duration, most int) (int, error)
-	// MailBacklog returns how many mails wait, and how long the oldest has.
-	MailBacklog(ctx context.Context) (count int, oldest time.Duration, err error)
+	// MailBacklog returns what waits to be sent.
+	MailBacklog(ctx context.Context) (enroll.MailBacklog, error)
 }
 
 // Options of a worker's relay and post.
@@ -97,23 +110,39 @@ func NewOffice(outbox Outbox, o Options, log *slog.Logger, reg prometheus.Regist
 	}
 }
 
+// lease is for how long a claim makes an attempt this worker's. Another one may
+// only begin when an attempt that began with the claim has ended, even if the
+// answer to the claim was late.
+func (o *Office) lease() time.Duration { return claimTimeout + 2*o.options.SendTimeout }
+
 // payload is the JSON form of a due mail: no name and no address, since queues
 // are shown to operators.
 type payload struct {
 	ID       uuid.UUID `json:"mail_id"`
 	Attempts int       `json:"attempts"`
+	Replaced int       `json:"replaced,omitempty"`
 }
 
-// newTask returns the task for the next attempt of a mail and its options. Mail
-// and attempt name the task: putting it on the queue twice makes one task.
+// taskID names the task for the next attempt of a mail: putting it on the queue
+// twice makes one task. A task that was lost keeps its name taken, so the one in
+// its place has another.
+func taskID(due enroll.DueMail) string {
+	id := due.ID.String() + ":" + strconv.Itoa(due.Attempts+1)
+	if due.Replaced > 0 {
+		id += ":" + strconv.Itoa(due.Replaced)
+	}
+	return id
+}
+
+// newTask returns the task for the next attempt of a mail and its options.
 func newTask(due enroll.DueMail) (*asynq.Task, []asynq.Option) {
-	body, err := json.Marshal(payload(due))
+	body, err := json.Marshal(payload{due.ID, due.Attempts, due.Replaced})
 	if err != nil {
-		panic(err) // a UUID and an integer
+		panic(err) // a UUID and two integers
 	}
 	return asynq.NewTask(sendTask, body), []asynq.Option{
 		asynq.Queue(QueueName),
-		asynq.TaskID(due.ID.String() + ":" + strconv.Itoa(due.Attempts+1)),
+		asynq.TaskID(taskID(due)),
 		asynq.MaxRetry(maxRetry),
 	}
 }
@@ -123,8 +152,11 @@ func parseTask(t *asynq.Task) (enroll.DueMail, error) {
 	if err := json.Unmarshal(t.Payload(), &p); err != nil {
 		return enroll.DueMail{}, fmt.Errorf("reading a task: %w", err)
 	}
-	if t.Type() != sendTask || p.ID == uuid.Nil || p.Attempts < 0 || p.Attempts >= math.MaxInt32 { // more than the outbox can count
-		return enroll.DueMail{}, fmt.Errorf("reading a task: type %q after %d attempts is not ours", t.Type(), p.Attempts)
+	if t.Type() != sendTask || p.ID == uuid.Nil || !counted(p.Attempts) || !counted(p.Replaced) {
+		return enroll.DueMail{}, fmt.Errorf("reading a task: type %q after %d attempts, replaced %d times, is not ours", t.Type(), p.Attempts, p.Replaced)
 	}
-	return enroll.DueMail(p), nil
+	return enroll.DueMail{ID: p.ID, Attempts: p.Attempts, Replaced: p.Replaced}, nil
 }
+
+// counted tells whether the outbox can have counted so far.
+func counted(n int) bool { return n >= 0 && n < math.MaxInt32 }

@@ -22,7 +22,9 @@ type metrics struct {
 	attempts *prometheus.CounterVec
 	seconds  prometheus.Histogram
 	away     prometheus.Gauge
+	replaced prometheus.Counter
 	pending  prometheus.Gauge
+	overdue  prometheus.Gauge
 	oldest   prometheus.Gauge
 }
 
@@ -45,6 +47,14 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 		pending: f.NewGauge(prometheus.GaugeOpts{
 			Name: "lastseat_mails_pending",
 			Help: "Mails that wait to be sent in the whole outbox: every worker reports the same, so use max and not sum.",
+		}),
+		replaced: f.NewCounter(prometheus.CounterOpts{
+			Name: "lastseat_mail_tasks_replaced_total",
+			Help: "Tasks of mails that the queue had lost, so that this worker put others in their place.",
+		}),
+		overdue: f.NewGauge(prometheus.GaugeOpts{
+			Name: "lastseat_mails_overdue",
+			Help: "Mails of the whole outbox that have waited for more than an hour: every worker reports the same, so use max and not sum.",
 		}),
 		oldest: f.NewGauge(prometheus.GaugeOpts{
 			Name: "lastseat_oldest_pending_mail_seconds",

@@ -60,9 +60,7 @@ func NewPost(o *Office, queues redis.UniversalClient, send Send) *Post {
 		queues: queues,
 		send:   send,
 		limit:  rate.NewLimiter(rate.Limit(o.options.PerSecond), o.options.Concurrency),
-		// Somebody else may only begin when an attempt that began with the claim
-		// has ended, even if the answer to the claim was late.
-		lease: claimTimeout + 2*o.options.SendTimeout,
+		lease:  o.lease(),
 		// To end in the middle of an attempt would be to send a mail twice:
 		// there is time to claim it, to send it and to note that.
 		grace: max(o.options.ShutdownTimeout, o.options.SendTimeout+2*claimTimeout),

@@ -17,7 +17,12 @@ import (
 const (
 	remindEvery = time.Minute
 	remindMost  = 1000 // reminders in one transaction
-	countEvery  = 10 * time.Second
+	tidyEvery   = 10 * time.Second
+
+	// waitSlack is how much longer than its pauses and claims a mail may wait for
+	// its next look: as long as it is held back, so that an address does not get
+	// too many at once.
+	waitSlack = time.Hour
 
 	// lookTimeout bounds what one look may cost.
 	lookTimeout = 5 * time.Second
@@ -45,15 +50,15 @@ func NewRelay(o *Office, c redis.UniversalClient) *Relay {
 func (r *Relay) Run(ctx context.Context) error {
 	ticker := time.NewTicker(r.options.Interval)
 	defer ticker.Stop()
-	var reminded, counted time.Time
+	var reminded, tidied time.Time
 	for now := time.Now(); ; {
 		if r.options.RemindBefore > 0 && now.Sub(reminded) >= remindEvery {
 			reminded = now
 			r.remind(ctx)
 		}
-		if now.Sub(counted) >= countEvery {
-			counted = now
-			r.count(ctx)
+		if now.Sub(tidied) >= tidyEvery {
+			tidied = now
+			r.tidy(ctx)
 		}
 		r.look(ctx)
 		select {
@@ -71,31 +76,113 @@ func (r *Relay) look(ctx context.Context) {
 	if r.away.Load() {
 		most = 1
 	}
-	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
+	looking, cancel := context.WithTimeout(ctx, lookTimeout)
 	defer cancel()
-	due, err := r.outbox.MailsDue(ctx, most)
-	if err != nil {
-		r.asked(ctx, err)
-		return
+	due, err := r.outbox.MailsDue(looking, most)
+	if err == nil {
+		err = r.relay(looking, due)
 	}
-	// On the queue first, then off the list: dying in between puts a mail on
-	// the queue once more, which is one task all the same.
-	var relayed []enroll.DueMail
+	r.asked(ctx, err)
+}
+
+// relay puts the mails on the queue and notes that it did, in this order: dying in
+// between puts a mail on the queue once more, which is one task all the same. The
+// error is the outbox's.
+func (r *Relay) relay(ctx context.Context, due []enroll.DueMail) error {
+	pending, taken := r.enqueue(ctx, due)
+	there, active, lost := r.classify(ctx, taken)
+	again, err := r.replace(ctx, lost)
+	pending = append(append(pending, there...), again...)
+	return errors.Join(err, r.note(ctx, pending, relayAgain), r.note(ctx, active, activeAgain))
+}
+
+// note notes that mails are on the queue, also of a look that took too long: the
+// next one must not find all of them again.
+func (r *Relay) note(ctx context.Context, relayed []enroll.DueMail, again time.Duration) error {
+	if len(relayed) == 0 {
+		return nil
+	}
+	crashpoint.Here(crashpoint.RelayEnqueued)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookTimeout)
+	defer cancel()
+	return r.outbox.MailsRelayed(ctx, relayed, again)
+}
+
+// enqueue puts a task for each of the mails on the queue until one fails. It
+// returns those that are there now, and those whose task has its name taken.
+func (r *Relay) enqueue(ctx context.Context, due []enroll.DueMail) (relayed, taken []enroll.DueMail) {
 	for _, d := range due {
 		crashpoint.Here(crashpoint.RelayDue)
 		task, options := newTask(d)
-		if err := r.tasks.Enqueue(ctx, task, options...); err != nil {
+		switch err := r.tasks.Enqueue(ctx, task, options...); {
+		case err == nil:
+			relayed = append(relayed, d)
+		case errors.Is(err, taskqueue.ErrTaken):
+			taken = append(taken, d)
+		default:
 			r.queue.Failed(err)
-			break
+			return relayed, taken
 		}
 		r.queue.Worked()
-		relayed = append(relayed, d)
 	}
-	if len(relayed) > 0 {
-		crashpoint.Here(crashpoint.RelayEnqueued)
-		err = r.outbox.MailsRelayed(ctx, relayed, relayAgain)
+	return relayed, taken
+}
+
+// classify says what the queue does about mails whose task has its name taken.
+// While Redis does not answer, they are none of the three.
+func (r *Relay) classify(ctx context.Context, taken []enroll.DueMail) (pending, active, lost []enroll.DueMail) {
+	if len(taken) == 0 {
+		return nil, nil, nil
 	}
-	r.asked(ctx, err)
+	states, err := r.tasks.States(ctx, QueueName, taskIDs(taken))
+	if err != nil {
+		r.queue.Failed(err)
+		return nil, nil, nil
+	}
+	for i, d := range taken {
+		switch states[i] {
+		case taskqueue.Pending:
+			pending = append(pending, d)
+		case taskqueue.Active:
+			active = append(active, d)
+		default:
+			lost = append(lost, d)
+		}
+	}
+	return pending, active, lost
+}
+
+// replace puts tasks in the place of those that are lost, and returns the mails
+// for which there is one now. The outbox lets one of several relays do so: it
+// gives the mail another name, by which the next look goes on if this relay dies
+// here. The lost tasks are removed last, so that nobody finds their names free
+// before.
+func (r *Relay) replace(ctx context.Context, lost []enroll.DueMail) ([]enroll.DueMail, error) {
+	if len(lost) == 0 {
+		return nil, nil
+	}
+	renamed, err := r.outbox.ReplaceTasks(ctx, lost)
+	if err != nil || len(renamed) == 0 {
+		return nil, err
+	}
+	r.metrics.replaced.Add(float64(len(renamed)))
+	r.log.Warn("the queue has lost tasks of mails: others take their place", "tasks", len(renamed))
+	relayed, _ := r.enqueue(ctx, renamed)
+	for i := range renamed {
+		renamed[i].Replaced-- // to the name of the lost one
+	}
+	if err := r.tasks.Drop(ctx, QueueName, taskIDs(renamed)); err != nil {
+		r.queue.Failed(err)
+	}
+	return relayed, nil
+}
+
+func taskIDs(mails []enroll.DueMail) []string {
+	ids := make([]string, len(mails))
+	for i, d := range mails {
+		ids[i] = taskID(d)
+	}
+	return ids
 }
 
 // remind writes the reminders that have become due.
@@ -110,15 +197,27 @@ func (r *Relay) remind(ctx context.Context) {
 	}
 }
 
-// count measures how much waits.
-func (r *Relay) count(ctx context.Context) {
+// tidy looks for mails and tasks that nothing else would find, and measures how
+// much waits.
+func (r *Relay) tidy(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
 	defer cancel()
-	n, oldest, err := r.outbox.MailBacklog(ctx)
+	mended, err := r.outbox.MendDueTimes(ctx, max(r.options.RetryMax, r.lease())+waitSlack)
+	if mended > 0 {
+		r.log.Warn("mails had times that lie in the future: they are due now. Was the clock set back?", "mails", mended)
+	}
+	var backlog enroll.MailBacklog
+	if err == nil {
+		backlog, err = r.outbox.MailBacklog(ctx)
+	}
 	r.asked(ctx, err)
 	if err == nil {
-		r.metrics.pending.Set(float64(n))
-		r.metrics.oldest.Set(oldest.Seconds())
+		r.metrics.pending.Set(float64(backlog.Pending))
+		r.metrics.overdue.Set(float64(backlog.Overdue))
+		r.metrics.oldest.Set(backlog.Oldest.Seconds())
+	}
+	if _, err := r.tasks.DropAbandoned(ctx, QueueName); err != nil && ctx.Err() == nil {
+		r.queue.Failed(err)
 	}
 }
 

@@ -37,8 +37,7 @@ WHERE locktype = 'advisory' AND granted AND classid::bigint = $1 AND objsubid = 
 const serverToCheck = `
 SELECT count(*) FILTER (WHERE p.state <> 'backup'), count(*) FILTER (WHERE p.pid IS NOT NULL AND p.state IS NULL),
        current_setting('synchronous_standby_names'), current_setting('fsync')::boolean, current_setting('full_page_writes')::boolean,
-       current_setting('synchronous_commit'),
-       (SELECT count(*) FROM mails WHERE mails.state = 'pending' AND due_at <= now() - $1::interval)
+       current_setting('synchronous_commit')
 FROM (SELECT) one
 LEFT JOIN pg_stat_replication p ON NOT EXISTS (SELECT FROM pg_replication_slots s WHERE s.active_pid = p.pid AND s.slot_type = 'logical')`
 
@@ -63,8 +62,11 @@ func (s *Store) Trouble(ctx context.Context) (doctor.Trouble, error) {
 	for _, l := range lanes {
 		t.Lanes[l.Run] = l.PID
 	}
-	err = s.pool.QueryRow(ctx, serverToCheck, doctor.MailPatience).Scan(&t.Server.Standbys, &t.Server.Unseen, &t.Server.SyncStandbyNames,
-		&t.Server.Fsync, &t.Server.FullPageWrites, &t.Server.SynchronousCommit, &t.MailsWaiting)
+	if t.Mails, err = s.MailBacklog(ctx); err != nil {
+		return t, err
+	}
+	err = s.pool.QueryRow(ctx, serverToCheck).Scan(&t.Server.Standbys, &t.Server.Unseen, &t.Server.SyncStandbyNames,
+		&t.Server.Fsync, &t.Server.FullPageWrites, &t.Server.SynchronousCommit)
 	if err != nil {
 		return t, translate("looking at the server", err)
 	}

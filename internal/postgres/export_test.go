@@ -38,4 +38,5 @@ var HotStatements = map[string]string{
 	"givePlaces": givePlaces,
 	"listsToEnd": listsToEnd,
 	"tell":       tell, "tellFull": tellFull, "tellAgain": tellAgain,
+	"relayed": relayed, "replaced": replaced,
 }

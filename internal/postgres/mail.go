@@ -161,9 +161,9 @@ func (s *Store) Mails(ctx context.Context, run string, q enroll.MailQuery) ([]en
 	return collect(ctx, s, doing, scanOutboxMail, mailsByTicket, found.ID, q.State, q.After, q.Tickets)
 }
 
-// ResendMail writes the mail anew, as another message, and returns its state.
-// One that still waits is returned as it is. The error has code NotFound if
-// there is no such mail about a registration of the run.
+// ResendMail writes the mail anew, as another message, and returns its state. A
+// mail that still waits is made due now in place of that. The error has code
+// NotFound if there is no such mail about a registration of the run.
 func (s *Store) ResendMail(ctx context.Context, run string, id uuid.UUID) (enroll.OutboxMail, error) {
 	const doing = "sending a mail again"
 	batch := &pgx.Batch{} // one implicit transaction
@@ -178,6 +178,11 @@ func (s *Store) ResendMail(ctx context.Context, run string, id uuid.UUID) (enrol
 			ORDER BY sequence DESC LIMIT 1
 		) last
 		WHERE m.id = $1 AND last.state <> 'pending'`, id, run)
+	batch.Queue(`
+		UPDATE mails l SET next_at = clock_timestamp()
+		FROM mails m CROSS JOIN LATERAL (SELECT FROM runs r WHERE r.id = m.run_id AND r.slug = $2 LIMIT 1) r
+		WHERE m.id = $1 AND (l.run_id, l.ticket, l.kind) = (m.run_id, m.ticket, m.kind)
+		  AND l.state = 'pending' AND l.next_at > clock_timestamp() AND l.claimed_until IS NULL`, id, run)
 	var found []enroll.OutboxMail
 	batch.Queue(selectMails+`
 		WHERE r.slug = $2 AND (m.run_id, m.ticket, m.kind) = (SELECT run_id, ticket, kind FROM mails WHERE id = $1)

@@ -289,6 +289,10 @@ func TestResendMail(t *testing.T) {
 		t.Errorf("asking twice made two: %+v", twice)
 	}
 	o.requireMails("confirmed 1", "confirmed 1")
+	o.exec(`UPDATE mails SET next_at = now() + interval '1 hour' WHERE state = 'pending'`) // it is deferred
+	if soon := again(); soon.ID != got.ID || soon.NextAt.After(time.Now().Add(time.Minute)) {
+		t.Errorf("one that waits is not tried now: %+v", soon)
+	}
 	if next := o.mustClaim(o.due(1)[0]); next.ID != got.ID {
 		t.Errorf("got %+v", next)
 	}

@@ -15,40 +15,78 @@ import (
 // first, at most so many.
 func (s *Store) MailsDue(ctx context.Context, most int) ([]enroll.DueMail, error) {
 	return collect(ctx, s, "looking for mails", pgx.RowToStructByPos[enroll.DueMail], `
-		SELECT id, attempts FROM mails WHERE state = 'pending' AND next_at <= now() ORDER BY next_at LIMIT $1`, most)
+		SELECT id, attempts, replaced, next_at FROM mails WHERE state = 'pending' AND next_at <= now() ORDER BY next_at LIMIT $1`, most)
 }
 
-// MailsRelayed notes that the mails are in the queue: they are not due again
-// for d, unless they are claimed before, or have been since.
-func (s *Store) MailsRelayed(ctx context.Context, relayed []enroll.DueMail, d time.Duration) error {
-	ids, attempts := make([]uuid.UUID, len(relayed)), make([]int, len(relayed))
-	for i, m := range relayed {
-		ids[i], attempts[i] = m.ID, m.Attempts
-	}
-	_, err := s.pool.Exec(ctx, `
-		UPDATE mails SET next_at = now() + $3::interval
-		FROM unnest($1::uuid[], $2::integer[]) AS relayed (id, attempts)
-		CROSS JOIN LATERAL (
-			SELECT id FROM mails m
-			WHERE m.id = relayed.id AND m.attempts = relayed.attempts AND m.state = 'pending' AND m.claimed_until IS NULL LIMIT 1
-		) m
-		WHERE mails.id = m.id AND mails.attempts = relayed.attempts AND mails.claimed_until IS NULL`, ids, attempts, d)
-	if err != nil {
+// asRead finds the mails $1 to $4 that are as they were read: a claim, the end of
+// an attempt and another relay each change one of these columns. They are compared
+// outside of the lookup, which sees the row as it was before a wait for it. What
+// has not ended is pending; asked for the state, the plan could go through all
+// that is.
+const (
+	asRead = `
+FROM unnest($1::uuid[], $2::integer[], $3::integer[], $4::timestamptz[]) AS was (id, attempts, replaced, next_at)
+CROSS JOIN LATERAL (SELECT o.ctid AS at FROM mails o WHERE o.id = was.id LIMIT 1) o
+WHERE m.ctid = o.at AND m.ended_at IS NULL AND (m.attempts, m.replaced, m.next_at) = (was.attempts, was.replaced, was.next_at)`
+	relayed  = `UPDATE mails m SET next_at = now() + $5::interval` + asRead
+	replaced = `UPDATE mails m SET replaced = m.replaced + 1` + asRead + `
+RETURNING m.id, m.attempts, m.replaced, m.next_at`
+)
+
+// MailsRelayed notes that the mails are in the queue: they are not due again for
+// d, unless they are claimed before. One that is no longer as it was read keeps
+// its time.
+func (s *Store) MailsRelayed(ctx context.Context, mails []enroll.DueMail, d time.Duration) error {
+	if _, err := s.pool.Exec(ctx, relayed, append(asReadArguments(mails), d)...); err != nil {
 		return translate("noting that mails are in the queue", err)
 	}
 	return nil
 }
 
-// MailBacklog returns how many mails wait to be sent, and how long the oldest
-// has.
-func (s *Store) MailBacklog(ctx context.Context) (count int, oldest time.Duration, err error) {
-	err = s.pool.QueryRow(ctx, `
-		SELECT count(*), coalesce(extract(epoch FROM now() - min(due_at)), 0)::float8 * interval '1 second'
-		FROM mails WHERE state = 'pending'`).Scan(&count, &oldest)
-	if err != nil {
-		return 0, 0, translate("counting the mails that wait", err)
+// ReplaceTasks notes that the tasks of the mails are lost, and returns the mails
+// under whose new names tasks are to be put on the queue. The old names are void:
+// a task that comes back by one of them claims nothing. A mail that is no longer
+// as it was read is left out.
+func (s *Store) ReplaceTasks(ctx context.Context, mails []enroll.DueMail) ([]enroll.DueMail, error) {
+	return collect(ctx, s, "replacing lost tasks", pgx.RowToStructByPos[enroll.DueMail], replaced, asReadArguments(mails)...)
+}
+
+func asReadArguments(mails []enroll.DueMail) []any {
+	ids, attempts, replaced, next := make([][16]byte, len(mails)), make([]int, len(mails)), make([]int, len(mails)), make([]time.Time, len(mails))
+	for i, m := range mails {
+		ids[i], attempts[i], replaced[i], next[i] = m.ID, m.Attempts, m.Replaced, m.NextAt
 	}
-	return count, oldest, nil
+	return []any{ids, attempts, replaced, next}
+}
+
+// MendDueTimes makes mails due that were written by a clock which has been set
+// back since, and returns how many there were: those that become due in the
+// future, as no mail does, and those whose next look is further away than longest,
+// which no mail waits. One that may be being sent stays claimed for so long.
+func (s *Store) MendDueTimes(ctx context.Context, longest time.Duration) (int, error) {
+	tag, err := s.pool.Exec(ctx, `
+		UPDATE mails SET due_at = least(due_at, clock_timestamp()),
+		    claimed_until = CASE WHEN claimed_until IS NOT NULL THEN clock_timestamp() + $1::interval END,
+		    next_at = clock_timestamp() + CASE WHEN claimed_until IS NOT NULL THEN $1::interval ELSE interval '0' END
+		WHERE state = 'pending' AND next_at > clock_timestamp()
+		  AND (next_at > clock_timestamp() + $1::interval OR claimed_until IS NULL AND due_at > clock_timestamp())`, longest)
+	if err != nil {
+		return 0, translate("looking for mails from the future", err)
+	}
+	return int(tag.RowsAffected()), nil
+}
+
+// MailBacklog returns what waits in the outbox.
+func (s *Store) MailBacklog(ctx context.Context) (b enroll.MailBacklog, err error) {
+	err = s.pool.QueryRow(ctx, `
+		SELECT count(*), count(*) FILTER (WHERE due_at <= now() - $1::interval),
+		       count(*) FILTER (WHERE due_at <= now() - $1::interval AND attempts = 0),
+		       coalesce(extract(epoch FROM now() - min(due_at)), 0)::float8 * interval '1 second'
+		FROM mails WHERE state = 'pending'`, enroll.MailPatience).Scan(&b.Pending, &b.Overdue, &b.Untried, &b.Oldest)
+	if err != nil {
+		return enroll.MailBacklog{}, translate("counting the mails that wait", err)
+	}
+	return b, nil
 }
 
 // lockMails locks the mails of one registration, so that one of them at a time
@@ -66,8 +104,9 @@ WHERE id = ANY(ARRAY(
 ORDER BY id
 FOR UPDATE`
 
-// claimMail makes the next attempt of a mail ours for $3, if it is still the
-// one after $2 attempts and nobody has it. While another mail of its
+// claimMail makes the next attempt of a mail ours for $3, if it is still the one
+// after $2 attempts, its task was replaced $4 times and not since, and nobody has
+// it. While another mail of its
 // registration is being sent, this one is looked at again a second later.
 const claimMail = `
 WITH mine AS (
@@ -76,7 +115,7 @@ WITH mine AS (
         WHERE o.run_id = m.run_id AND o.ticket = m.ticket AND o.id <> m.id AND o.claimed_until > clock_timestamp()
     ) AS must_wait
     FROM mails m
-    WHERE m.id = $1 AND m.attempts = $2 AND m.state = 'pending' AND (m.claimed_until IS NULL OR m.claimed_until <= clock_timestamp())
+    WHERE m.id = $1 AND m.attempts = $2 AND m.replaced = $4 AND m.state = 'pending' AND (m.claimed_until IS NULL OR m.claimed_until <= clock_timestamp())
 )
 UPDATE mails m
 SET attempts = CASE WHEN must_wait THEN m.attempts ELSE m.attempts + 1 END,
@@ -119,7 +158,7 @@ func (s *Store) ClaimMail(ctx context.Context, due enroll.DueMail, lease time.Du
 	claimed := false
 	batch := &pgx.Batch{} // one implicit transaction
 	s.queueLock(batch, lockMails, due.ID)
-	batch.Queue(claimMail, due.ID, due.Attempts, lease).Query(func(rows pgx.Rows) error {
+	batch.Queue(claimMail, due.ID, due.Attempts, lease, due.Replaced).Query(func(rows pgx.Rows) error {
 		for rows.Next() {
 			if err := rows.Scan(&claimed); err != nil {
 				return err

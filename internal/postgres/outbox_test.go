@@ -174,8 +174,113 @@ func TestMailsRelayedAreNotDueForAWhile(t *testing.T) {
 	if got := o.due(1)[0]; got.ID != claimed.ID {
 		t.Errorf("got %+v", got)
 	}
-	n, oldest, err := o.MailBacklog(t.Context())
-	if err != nil || n != 2 || oldest <= 0 || oldest > time.Minute {
-		t.Errorf("the backlog is %d, %v old (%v)", n, oldest, err)
+	b, err := o.MailBacklog(t.Context())
+	if err != nil || b.Pending != 2 || b.Overdue != 0 || b.Oldest <= 0 || b.Oldest > time.Minute {
+		t.Errorf("the backlog is %+v (%v)", b, err)
+	}
+	o.exec(`UPDATE mails SET due_at = due_at - interval '2 hours'`)
+	if b, err = o.MailBacklog(t.Context()); err != nil || b.Overdue != 2 || b.Untried != 1 {
+		t.Errorf("two hours later the backlog is %+v (%v)", b, err)
+	}
+}
+
+// TestALateNoteChangesOnlyWhatWasRead: between the look and the note, a mail had
+// to wait for another of its registration, or another relay has noted it.
+func TestALateNoteChangesOnlyWhatWasRead(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	o.ask(person(1), person(1)) // two mails of one registration
+	due := o.due(2)
+	o.mustClaim(due[0])
+	o.mustNotClaim(due[1]) // looked at again in a second
+	soon := o.nextAt(due[1])
+	if err := o.MailsRelayed(t.Context(), due[1:], time.Minute); err != nil {
+		t.Fatal(err)
+	}
+	if after := o.nextAt(due[1]); !after.Equal(soon) {
+		t.Errorf("the note moved the next look from %s to %s", soon, after)
+	}
+	due[1].NextAt = soon
+	for _, d := range []time.Duration{time.Minute, time.Hour} { // the second note is of who read the same
+		if err := o.MailsRelayed(t.Context(), due[1:], d); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if wait := time.Until(o.nextAt(due[1])); wait < 30*time.Second || wait > 2*time.Minute {
+		t.Errorf("it is looked at again in %s, want a minute", wait)
+	}
+}
+
+// nextAt returns when the mail is looked at next.
+func (o *office) nextAt(due enroll.DueMail) time.Time {
+	o.t.Helper()
+	return pgtest.Query[time.Time](o.t, o.url, `SELECT next_at FROM mails WHERE id = $1`, due.ID)[0]
+}
+
+func TestReplaceTasks(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	o.ask(person(1), person(2))
+	due := o.due(2)
+	var wg sync.WaitGroup
+	renamed := make([][]enroll.DueMail, 8)
+	for i := range renamed {
+		wg.Go(func() {
+			var err error
+			if renamed[i], err = o.ReplaceTasks(context.Background(), due[:1]); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	all := slices.Concat(renamed...)
+	if len(all) != 1 || all[0].ID != due[0].ID || all[0].Replaced != 1 || !all[0].NextAt.Equal(due[0].NextAt) {
+		t.Fatalf("of eight at once, these have it: %+v", all)
+	}
+	o.mustNotClaim(due[0]) // the lost task, come back
+	if still := o.due(2); !slices.ContainsFunc(still, func(d enroll.DueMail) bool { return d == all[0] }) {
+		t.Errorf("who dies before there is a task leaves %+v due, want %+v", still, all[0])
+	}
+	if err := o.MailsRelayed(t.Context(), all, time.Hour); err != nil {
+		t.Fatal(err)
+	}
+	o.due(1)
+	if m := o.mustClaim(all[0]); m.Attempt != 1 {
+		t.Errorf("it is attempt %d, though none was made", m.Attempt)
+	}
+	if none, err := o.ReplaceTasks(t.Context(), all); err != nil || len(none) > 0 {
+		t.Errorf("the task of a mail that is being sent was replaced: %+v, %v", none, err)
+	}
+}
+
+func TestMendDueTimes(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		set    string // of the mail
+		mended int
+	}{
+		"written by a clock that was set back":     {`due_at = now() + interval '20 minutes', next_at = now() + interval '20 minutes'`, 1},
+		"deferred by a clock that was set back":    {`attempts = 3, next_at = now() + interval '3 hours'`, 1},
+		"deferred for as long as may be":           {`attempts = 3, next_at = now() + interval '55 minutes'`, 0},
+		"being sent when the clock was set back":   {`attempts = 1, due_at = now() + interval '20 minutes', next_at = now() + interval '21 minutes', claimed_until = now() + interval '21 minutes'`, 0},
+		"claimed for hours, since it was set back": {`attempts = 1, next_at = now() + interval '3 hours', claimed_until = now() + interval '3 hours'`, 1},
+		"due":       {`next_at = now()`, 0},
+		"sent once": {`state = 'sent', ended_at = now(), next_at = now() + interval '3 hours'`, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o := newOffice(t)
+			o.ask(person(1))
+			o.exec(`UPDATE mails SET ` + test.set)
+			for _, want := range []int{test.mended, 0} {
+				if n, err := o.MendDueTimes(t.Context(), time.Hour); err != nil || n != want {
+					t.Errorf("mended were %d (%v), want %d", n, err, want)
+				}
+			}
+			if test.mended > 0 && !slices.Equal(pgtest.Query[bool](t, o.url, `
+				SELECT due_at <= now() AND next_at <= now() + interval '1 hour' AND (claimed_until IS NULL OR claimed_until = next_at) FROM mails`), []bool{true}) {
+				t.Errorf("it is %v", pgtest.Query[string](t, o.url, `SELECT mails::text FROM mails`))
+			}
+		})
 	}
 }

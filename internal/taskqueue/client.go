@@ -2,7 +2,6 @@ package taskqueue
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"sync"
@@ -29,12 +28,13 @@ type Client struct {
 // NewClient returns a client on the Redis client, which stays the caller's.
 func NewClient(c redis.UniversalClient) *Client { return &Client{redis: c} }
 
-// Enqueue puts the task on its queue, unless a task with its id is there.
+// ErrTaken is returned for a task whose id is taken. The task that has it need
+// not be one that the queue still hands out: see States.
+var ErrTaken = asynq.ErrTaskIDConflict
+
+// Enqueue puts the task on its queue.
 func (c *Client) Enqueue(ctx context.Context, task *asynq.Task, options ...asynq.Option) error {
 	_, err := c.moment().EnqueueContext(ctx, task, options...)
-	if errors.Is(err, asynq.ErrTaskIDConflict) {
-		return nil
-	}
 	return err
 }
 

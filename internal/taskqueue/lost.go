@@ -1,0 +1,131 @@
+package taskqueue
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// State says what a queue still does about a task.
+type State int
+
+const (
+	// Lost: the queue will not hand the task out, although its id may be taken.
+	Lost State = 0
+	// Pending: the task waits for a server.
+	Pending State = 1
+	// Active: a server has the task, and a lease on it.
+	Active State = 2
+)
+
+// The keys of Asynq 0.26 that are read and written here and nowhere else; tests
+// with a real server and a real Redis notice when they change. Asynq's own
+// Inspector cannot say what States does: it finds a pending task by the task's
+// own key, also if the list of pending tasks has lost it, and shows an active
+// task without a lease as if it had one. Nor can it delete either of them.
+func key(queue, name string) string { return "asynq:{" + queue + "}:" + name }
+
+const (
+	// leaseGrace is how long Asynq waits after the end of a lease before it hands
+	// the task out again: the clocks of two servers may differ.
+	leaseGrace = 30 * time.Second
+
+	// abandonedAfter is more than twice as long as Asynq needs to hand out a task
+	// again after the end of its lease.
+	abandonedAfter = 5 * time.Minute
+)
+
+// onList is Lua that puts those of the ids which stand on the list of pending
+// tasks into a table. It reads the list from the head of the queue on, where
+// tasks are that have waited for long, and only as far as it has to: whatever the
+// number of ids, it goes through the list once.
+const onList = `
+local wanted, left, on = {}, #ARGV - 1, {}
+for i = 2, #ARGV do wanted[ARGV[i]] = true end
+for last = -1, -redis.call("LLEN", KEYS[1]), -1000 do
+    if left <= 0 then break end
+    for _, id in ipairs(redis.call("LRANGE", KEYS[1], last - 999, last)) do
+        if wanted[id] and not on[id] then on[id] = true; left = left - 1 end
+    end
+end
+`
+
+// statesOf returns the states of the tasks ARGV[2] and so on; a lease counts that
+// ends after ARGV[1]. A script, since a task that is handed out or put back
+// meanwhile must not be missed in both places.
+var statesOf = redis.NewScript(onList + `
+local states = {}
+for i = 2, #ARGV do
+    local lease = redis.call("ZSCORE", KEYS[2], ARGV[i])
+    states[i - 1] = on[ARGV[i]] and 1 or lease and tonumber(lease) > tonumber(ARGV[1]) and 2 or 0
+end
+return states`)
+
+// States returns the states of the tasks with the ids, in one round trip.
+func (c *Client) States(ctx context.Context, queue string, ids []string) ([]State, error) {
+	keys := []string{key(queue, "pending"), key(queue, "lease")}
+	found, err := statesOf.Run(ctx, c.redis, keys, arguments(time.Now().Add(-leaseGrace).Unix(), ids)...).Int64Slice()
+	if err != nil {
+		return nil, err
+	}
+	states := make([]State, len(found))
+	for i, state := range found {
+		states[i] = State(state)
+	}
+	return states, nil
+}
+
+func arguments(first any, ids []string) []any {
+	all := []any{first}
+	for _, id := range ids {
+		all = append(all, id)
+	}
+	return all
+}
+
+// drop removes all there is of the tasks ARGV[2] and so on, except of those that
+// are pending. The keys of tasks begin with ARGV[1].
+var drop = redis.NewScript(onList + `
+for i = 2, #ARGV do
+    if not on[ARGV[i]] then
+        redis.call("LREM", KEYS[2], 0, ARGV[i])
+        for set = 3, #KEYS do redis.call("ZREM", KEYS[set], ARGV[i]) end
+        redis.call("DEL", ARGV[1] .. ARGV[i])
+    end
+end
+return redis.status_reply("OK")`)
+
+// Drop removes what is left of tasks that are lost, unless they are pending again.
+// A server that still works on one of them goes on, and finds nothing to
+// acknowledge.
+func (c *Client) Drop(ctx context.Context, queue string, ids []string) error {
+	if len(ids) == 0 {
+		return nil
+	}
+	var keys []string
+	for _, name := range []string{"pending", "active", "lease", "scheduled", "retry", "archived", "completed"} {
+		keys = append(keys, key(queue, name))
+	}
+	return drop.Run(ctx, c.redis, keys, arguments(key(queue, "t:"), ids)...).Err()
+}
+
+// DropAbandoned removes the active tasks that Asynq will never hand out again,
+// and returns how many there were: those without a lease, and those whose lease
+// has been over for long, since Asynq has not got what to hand out.
+func (c *Client) DropAbandoned(ctx context.Context, queue string) (int, error) {
+	var active, leased *redis.StringSliceCmd
+	_, err := c.redis.TxPipelined(ctx, func(p redis.Pipeliner) error {
+		active = p.LRange(ctx, key(queue, "active"), 0, -1)
+		since := strconv.FormatInt(time.Now().Add(-abandonedAfter).Unix(), 10)
+		leased = p.ZRangeByScore(ctx, key(queue, "lease"), &redis.ZRangeBy{Min: since, Max: "+inf"})
+		return nil
+	})
+	if err != nil {
+		return 0, err
+	}
+	abandoned := slices.DeleteFunc(active.Val(), func(id string) bool { return slices.Contains(leased.Val(), id) })
+	return len(abandoned), c.Drop(ctx, queue, abandoned)
+}
