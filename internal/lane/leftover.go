@@ -10,6 +10,7 @@ import (
 	"github.com/hibiken/asynq"
 
 	"github.com/lastseat/lastseat/internal/enroll"
+	"github.com/lastseat/lastseat/internal/taskqueue"
 )
 
 // leftoversEvery is the time between two looks at the queues. Asynq hands the
@@ -21,10 +22,12 @@ const leftoversEvery = time.Minute
 // nobody serves: a worker was killed with one, the reply that handed one out was
 // lost, or the message that rang for one. Their lines are settled long since,
 // which the sweep sees to, so nobody else would come. A lane that finds nothing
-// to settle acknowledges them.
+// to settle acknowledges them. Tasks that no lane will ever get are removed, or
+// each look would start one for them.
 func (s *Supervisor) serveLeftovers(ctx context.Context) error {
 	inspector := asynq.NewInspectorFromRedisClient(s.signals) // needs no closing: the client is ours
-	timer := time.NewTimer(s.options.SweepInterval)           // for the lock connection to be there
+	tasks := taskqueue.NewClient(s.signals)
+	timer := time.NewTimer(s.options.SweepInterval) // for the lock connection to be there
 	defer timer.Stop()
 	for {
 		select {
@@ -32,7 +35,7 @@ func (s *Supervisor) serveLeftovers(ctx context.Context) error {
 			return nil
 		case <-timer.C:
 		}
-		if err := s.lookAtQueues(ctx, inspector); err != nil && ctx.Err() == nil {
+		if err := s.lookAtQueues(ctx, inspector, tasks); err != nil && ctx.Err() == nil {
 			s.log.Debug("the queues cannot be looked at", "error", err) // of Redis, others speak
 		}
 		timer.Reset(leftoversEvery)
@@ -40,7 +43,7 @@ func (s *Supervisor) serveLeftovers(ctx context.Context) error {
 }
 
 // lookAtQueues looks at every run's queue, one after the other.
-func (s *Supervisor) lookAtQueues(ctx context.Context, inspector *asynq.Inspector) error {
+func (s *Supervisor) lookAtQueues(ctx context.Context, inspector *asynq.Inspector, tasks *taskqueue.Client) error {
 	queues, err := inspector.Queues()
 	if err != nil {
 		return fmt.Errorf("listing the queues: %w", err)
@@ -60,10 +63,7 @@ func (s *Supervisor) lookAtQueues(ctx context.Context, inspector *asynq.Inspecto
 		} else if err != nil {
 			return fmt.Errorf("looking at queue %s: %w", name, err)
 		}
-		if q.Pending+q.Active+q.Scheduled+q.Retry == 0 {
-			continue
-		}
-		if err := s.serveLeftover(ctx, slug); err != nil {
+		if err := s.serveLeftover(ctx, slug, q, tasks); err != nil {
 			return fmt.Errorf("looking at queue %s: %w", name, err)
 		}
 	}
@@ -81,8 +81,13 @@ func (s *Supervisor) served() map[string]bool {
 	return runs
 }
 
-// serveLeftover starts a lane for the run, if it has none anywhere.
-func (s *Supervisor) serveLeftover(ctx context.Context, slug string) error {
+// serveLeftover starts a lane for the run, if there are tasks on its queue and it
+// has no lane anywhere.
+func (s *Supervisor) serveLeftover(ctx context.Context, slug string, q *asynq.QueueInfo, tasks *taskqueue.Client) error {
+	left := q.Pending + q.Active + q.Scheduled + q.Retry
+	if left == 0 {
+		return nil
+	}
 	ctx, cancel := context.WithTimeout(ctx, sweepTimeout)
 	defer cancel()
 	run, err := s.ledger.Run(ctx, slug)
@@ -91,6 +96,15 @@ func (s *Supervisor) serveLeftover(ctx context.Context, slug string) error {
 	} else if err != nil {
 		return err
 	}
-	s.ring(ctx, call{run: run.ID, slug: slug, by: byLeftover})
+	if q.Active > 0 {
+		abandoned, err := tasks.DropAbandoned(ctx, q.Queue)
+		if err != nil {
+			return err
+		}
+		left -= abandoned
+	}
+	if left > 0 {
+		s.ring(ctx, call{run: run.ID, slug: slug, by: byLeftover})
+	}
 	return nil
 }

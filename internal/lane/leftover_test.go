@@ -44,6 +44,20 @@ func TestLeftovers(t *testing.T) {
 		enrolltest.WaitUntil(t, func() bool { return p.queue("a").Size == 0 })
 	})
 
+	t.Run("a task that no lane will ever get is removed", func(t *testing.T) {
+		t.Parallel()
+		p := newPlace(t)
+		p.leaveTask("a")
+		ctx, prefix := context.Background(), "asynq:{"+lane.QueueName("a")+"}:"
+		id, err := p.client.LMove(ctx, prefix+"pending", prefix+"active", "RIGHT", "LEFT").Result()
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.client.HSet(ctx, prefix+"t:"+id, "state", "active") // and Redis has lost the lease
+		p.worker(p.store, nil)
+		enrolltest.WaitUntil(t, func() bool { return p.queue("a").Size == 0 })
+	})
+
 	t.Run("a task of which nobody was told is acknowledged", func(t *testing.T) {
 		t.Parallel()
 		p := newPlace(t)

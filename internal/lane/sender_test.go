@@ -52,6 +52,17 @@ func TestSender(t *testing.T) {
 		}
 	})
 
+	t.Run("a bundle gets a task, whatever an older Redis or a restored ledger left under the numbers of its tickets", func(t *testing.T) {
+		t.Parallel()
+		p := newPlace(t)
+		enrolltest.OpenRun(t, p.store, "a", nil)
+		if err := p.client.HSet(t.Context(), "asynq:{"+lane.QueueName("a")+"}:t:1", "state", "archived").Err(); err != nil {
+			t.Fatal(err)
+		}
+		p.ask("a", 1)
+		enrolltest.WaitUntil(t, func() bool { return p.queue("a").Pending == 1 })
+	})
+
 	t.Run("a wake-up that nobody heard hushes no other", func(t *testing.T) {
 		t.Parallel()
 		p := newPlace(t)

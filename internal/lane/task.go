@@ -11,7 +11,6 @@ package lane
 import (
 	"encoding/json"
 	"fmt"
-	"strconv"
 
 	"github.com/hibiken/asynq"
 
@@ -40,8 +39,9 @@ type payload struct {
 	Last  int64        `json:"last_ticket"`
 }
 
-// newTask returns the task for a bundle and its options. The first ticket names
-// the task: ringing twice for one bundle makes one task.
+// newTask returns the task for a bundle and its options. The task has an id of
+// its own: one named after its tickets could find the name taken by a task that
+// is lost, and a second task for a bundle costs nothing.
 func newTask(b enroll.Bundle) (*asynq.Task, []asynq.Option) {
 	body, err := json.Marshal(payload{b.RunID, b.First, b.Last})
 	if err != nil {
@@ -49,7 +49,6 @@ func newTask(b enroll.Bundle) (*asynq.Task, []asynq.Option) {
 	}
 	return asynq.NewTask(settleTask, body), []asynq.Option{
 		asynq.Queue(QueueName(b.Run)),
-		asynq.TaskID(strconv.FormatInt(b.First, 10)),
 		asynq.MaxRetry(maxRetry),
 	}
 }
