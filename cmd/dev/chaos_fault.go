@@ -57,6 +57,7 @@ var faults = []fault{
 	{kind: "lock_backend_frozen", do: lockBackendFrozen, alone: true},
 	{kind: "line_held", do: lineHeld, alone: true},
 	{kind: "disk_full", do: diskFull, impossible: (*site).whyNoFullDisk},
+	{kind: "clock_set_back", do: clockSetBack},
 
 	{kind: "cut", do: func(ctx context.Context, s *site, r *rand.Rand, tell teller) error {
 		m, way, name := s.aWay(r)
@@ -75,6 +76,9 @@ var faults = []fault{
 	{kind: "mail_hanging", do: misbehaving(mailsink.Fault{Hang: true})},
 	{kind: "mail_deferred", do: misbehaving(mailsink.Fault{Rcpt: &mailsink.Reply{Code: 451, Text: "try again later"}})},
 	{kind: "mail_unanswered", do: misbehaving(mailsink.Fault{HangAfterData: true})},
+	{kind: "mail_task_vanished", do: mailTasks(vanish)},
+	{kind: "mail_task_archived", do: mailTasks(archive)},
+	{kind: "mail_task_without_lease", do: mailTasks(activateWithoutLease)},
 }
 
 // teller says what has been broken.

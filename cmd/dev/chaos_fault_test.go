@@ -1,13 +1,18 @@
 package main
 
 import (
+	"errors"
 	"os"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/hibiken/asynq"
+
+	"github.com/lastseat/lastseat/internal/mailqueue"
 	"github.com/lastseat/lastseat/internal/pgtest"
 	"github.com/lastseat/lastseat/internal/postgres"
+	"github.com/lastseat/lastseat/internal/redistest"
 )
 
 func TestEveryFaultIsComplete(t *testing.T) {
@@ -36,6 +41,31 @@ func TestEveryFaultIsComplete(t *testing.T) {
 	}
 }
 
+// TestTheLedgersClockIsSetBack looks at the clock as programs do, and at a server
+// that keeps the right time.
+func TestTheLedgersClockIsSetBack(t *testing.T) {
+	t.Parallel()
+	url := pgtest.EmptyURL(t)
+	if err := giveClock(t.Context(), url); err != nil {
+		t.Fatal(err)
+	}
+	pgtest.Exec(t, url, `CREATE TABLE marks (at timestamptz NOT NULL DEFAULT clock_timestamp())`)
+	for _, back := range []time.Duration{0, 2 * time.Hour} {
+		pgtest.Exec(t, url, `UPDATE chaos.clock SET behind = $1`, back)
+		pgtest.Exec(t, url, `INSERT INTO marks DEFAULT VALUES`)
+		got := pgtest.Query[time.Duration](t, url, `
+			SELECT pg_catalog.clock_timestamp() - c FROM unnest(ARRAY[now(), clock_timestamp(), (SELECT min(at) FROM marks)]) c`)
+		for i, name := range []string{"now()", "clock_timestamp()", "a default"} {
+			if behind := got[i]; behind < back || behind > back+time.Minute {
+				t.Errorf("%s is %v behind, want %v", name, behind, back)
+			}
+		}
+	}
+	if schema := pgtest.Query[string](t, url, `SELECT schemaname::text FROM pg_tables WHERE tablename = 'marks'`)[0]; schema != "public" {
+		t.Errorf("tables are made in %s", schema)
+	}
+}
+
 func TestLaneLockHoldersAreFound(t *testing.T) {
 	t.Parallel()
 	url := pgtest.URL(t)
@@ -51,6 +81,36 @@ func TestLaneLockHoldersAreFound(t *testing.T) {
 		if _, err := locks.TryLock(t.Context(), 1, 2); err != nil {
 			t.Fatal(err)
 		}
+	}
+}
+
+func TestMailTasksAreLost(t *testing.T) {
+	t.Parallel()
+	for name, lose := range map[string]tampering{"vanish": vanish, "archive": archive, "activate without lease": activateWithoutLease} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := redistest.Start(t).Client()
+			client, inspector := asynq.NewClientFromRedisClient(c), asynq.NewInspectorFromRedisClient(c)
+			if id, err := lose(t.Context(), c, inspector); id != "" || err != nil {
+				t.Errorf("without a task: %q, %v", id, err)
+			}
+			enqueue := func() error {
+				_, err := client.EnqueueContext(t.Context(), asynq.NewTask("mail:send", nil), asynq.Queue(mailqueue.QueueName), asynq.TaskID("first"))
+				return err
+			}
+			if err := enqueue(); err != nil {
+				t.Fatal(err)
+			}
+			if id, err := lose(t.Context(), c, inspector); id != "first" || err != nil {
+				t.Errorf("got %q, %v", id, err)
+			}
+			if n := c.LLen(t.Context(), pendingMails).Val(); n != 0 {
+				t.Errorf("%d tasks are pending still", n)
+			}
+			if err := enqueue(); !errors.Is(err, asynq.ErrTaskIDConflict) {
+				t.Errorf("its name is free: %v", err)
+			}
+		})
 	}
 }
 

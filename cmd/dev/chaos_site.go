@@ -87,6 +87,9 @@ func (t *tool) startSite(ctx context.Context, family *family, f *folder, plan ch
 		return nil, err
 	}
 	s.postgres, s.postgresURL, s.redis, s.redisURL = &breakable{service: ledger}, ledgerURL, &breakable{service: redis}, redisURL
+	if err := giveClock(ctx, ledgerURL); err != nil {
+		return nil, err
+	}
 	migrate := command{
 		name: "api migrate", args: []string{f.join("bin", "api"), "migrate"}, dir: t.root, env: append(os.Environ(), "LASTSEAT_POSTGRES_URL="+s.postgresURL),
 		stderr: t.log.lines("api"),
