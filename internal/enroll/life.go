@@ -61,17 +61,18 @@ func (r Run) ListEndsAt() time.Time {
 }
 
 // Refusal returns why a request of the kind is refused, or "" if it is accepted.
-// Target is the status of the registration that a Cancel is about. A Register by
-// an organiser is one outside the window.
+// Privileged tells that an organiser makes use of a right: to register somebody
+// outside the window, or to cancel for somebody. Target is the status of the
+// registration that a Cancel is about.
 //
 // A registration that is still queued may turn out to have a seat, and is given
 // up then, as its owner asked.
-func (l Life) Refusal(kind Kind, byOrganiser bool, target Status) Code {
+func (l Life) Refusal(kind Kind, privileged bool, target Status) Code {
 	ended := l.Window == Over || l.Window == WindowCalledOff
 	switch {
-	case kind == Register && (ended || l.Window != Open && !byOrganiser):
+	case kind == Register && (ended || l.Window != Open && !privileged):
 		return Code(l.Window)
-	case kind == Cancel && l.Begun && !byOrganiser && target == Confirmed:
+	case kind == Cancel && l.Begun && !privileged && target == Confirmed:
 		return RunBegun
 	}
 	return ""
