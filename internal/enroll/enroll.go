@@ -121,7 +121,7 @@ func (r Reason) Message() string {
 	case Full:
 		return "There is no seat left in this run."
 	case AlreadyRegistered:
-		return "This e-mail address already has a seat in this run, or a place on its waiting list."
+		return "This e-mail address already has a seat in this run, or a place on its waiting list. Another person needs another address."
 	case WaitlistTooLong:
 		return "All seats were taken, and the waiting list was longer than you wanted to wait."
 	case RunCalledOff:

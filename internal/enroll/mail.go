@@ -150,9 +150,13 @@ type Told struct {
 // mail or a calendar entry tells.
 type Enrolment struct {
 	Registration
-	Name Name
-	For  Run
-	Told Told // before this mail
+	Name   Name
+	For    Run
+	Told   Told // before this mail
+	Seated bool // it has a seat, or had one: a calendar may have its entry
+	// AskedFor are the other names for which the address has asked again lately, of
+	// a registration that MailAlreadyRegistered is about.
+	AskedFor []Name
 }
 
 // Moved tells whether the person was told another time or place by mail than

@@ -58,6 +58,8 @@ type Line interface {
 	// WaitlistPosition returns the place of a registration on the waiting list,
 	// 0 if it is not on it.
 	WaitlistPosition(ctx context.Context, r enroll.Registration) (int, error)
+	// WasSeated tells whether a registration has a seat or had one.
+	WasSeated(ctx context.Context, r enroll.Registration) (bool, error)
 	// CorrectPerson changes the name and the address of a registration that has
 	// a seat or a place on the waiting list.
 	CorrectPerson(ctx context.Context, run string, ticket int64, name enroll.Name, address enroll.Address) error

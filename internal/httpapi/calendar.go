@@ -9,8 +9,8 @@ import (
 	"github.com/lastseat/lastseat/internal/enroll"
 )
 
-// calendarMethods says for which registrations there is an entry, and what a
-// calendar that subscribed to it shall do with it.
+// calendarMethods says for which registrations there is an entry, if they ever
+// had a seat, and what a calendar that subscribed to it shall do with it.
 var calendarMethods = map[enroll.Status]calendar.Method{
 	enroll.Confirmed: calendar.Publish,
 	enroll.Cancelled: calendar.Cancel,
@@ -31,8 +31,14 @@ func (a *api) getCalendar(c *gin.Context) error {
 	c.Set(runKey, r.Run)
 	c.Set(ticketKey, r.Ticket)
 	method := calendarMethods[r.Status]
-	if method == "" {
-		return enroll.Errorf(enroll.NotFound, "there is no calendar entry, since the registration is not confirmed")
+	seated := method == calendar.Publish
+	if method == calendar.Cancel {
+		if seated, err = a.line.WasSeated(ctx, r); err != nil {
+			return err
+		}
+	}
+	if !seated {
+		return enroll.Errorf(enroll.NotFound, "there is no calendar entry, since the registration never had a seat")
 	}
 	run, err := a.catalogue.Run(ctx, r.Run)
 	if err != nil {

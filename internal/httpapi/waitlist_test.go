@@ -94,6 +94,10 @@ func TestWaitlist(t *testing.T) {
 		s.expectOutcomes("waitlisted 2", crowd[5])
 		s.poll(crowd[5].Links.Self, tag).expect(http.StatusNotModified)
 	})
+	t.Run("leaving it strikes nothing out of a calendar", func(t *testing.T) {
+		s.expectOutcomes("cancelled", crowd[4])
+		s.get(crowd[4].Links.Self+"/calendar.ics").expectProblem(http.StatusNotFound, "not_found", "")
+	})
 	t.Run("ends where the organiser says so", func(t *testing.T) {
 		a := s.organise(http.MethodPost, "/v1/runs/go-1/close-waitlist", "")
 		a.expect(http.StatusAccepted)

@@ -43,11 +43,18 @@ func TestCompose_writes_the_golden_mails(t *testing.T) {
 		change func(e *enroll.Enrolment)
 	}{
 		"already_registered_waits": {enroll.MailAlreadyRegistered, func(e *enroll.Enrolment) { e.Status, e.WaitlistPosition = enroll.Waitlisted, 3 }},
-		"called_off_refused":       {enroll.MailCalledOff, func(e *enroll.Enrolment) { e.Status = enroll.Rejected }},
-		"cancelled_closed":         {enroll.MailCancelled, func(e *enroll.Enrolment) { e.For.ClosesAt = e.For.OpensAt.Add(1) }},
-		"promoted_begun":           {enroll.MailPromoted, func(e *enroll.Enrolment) { e.For.StartsAt = e.For.OpensAt }},
-		"waitlisted_list_ended":    {enroll.MailWaitlisted, func(e *enroll.Enrolment) { e.For.WaitlistEnded = true }},
-		"cancelled_removed":        {enroll.MailCancelled, func(e *enroll.Enrolment) { e.Reason = enroll.Removed }},
+		"already_registered_other": {enroll.MailAlreadyRegistered, func(e *enroll.Enrolment) { e.AskedFor = []enroll.Name{"Charles Babbage"} }},
+		"already_registered_other_waits": {enroll.MailAlreadyRegistered, func(e *enroll.Enrolment) {
+			e.Status, e.WaitlistPosition, e.Seated, e.AskedFor = enroll.Waitlisted, 3, false, []enroll.Name{"Charles Babbage", "visit evil.example"}
+		}},
+		"called_off_refused":        {enroll.MailCalledOff, func(e *enroll.Enrolment) { e.Status, e.Seated = enroll.Rejected, false }},
+		"called_off_waiting":        {enroll.MailCalledOff, func(e *enroll.Enrolment) { e.Seated = false }},
+		"cancelled_waiting":         {enroll.MailCancelled, func(e *enroll.Enrolment) { e.Seated = false }},
+		"cancelled_waiting_removed": {enroll.MailCancelled, func(e *enroll.Enrolment) { e.Seated, e.Reason = false, enroll.Removed }},
+		"cancelled_closed":          {enroll.MailCancelled, func(e *enroll.Enrolment) { e.For.ClosesAt = e.For.OpensAt.Add(1) }},
+		"promoted_begun":            {enroll.MailPromoted, func(e *enroll.Enrolment) { e.For.StartsAt = e.For.OpensAt }},
+		"waitlisted_list_ended":     {enroll.MailWaitlisted, func(e *enroll.Enrolment) { e.For.WaitlistEnded = true }},
+		"cancelled_removed":         {enroll.MailCancelled, func(e *enroll.Enrolment) { e.Reason = enroll.Removed }},
 	} {
 		for _, language := range enroll.Languages {
 			t.Run(name+" "+string(language), func(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 type wording struct {
 	greeting, closing, open                  string
 	course, when, where, name, state, ticket string // labels
+	registered, notRegistered                string // labels of names: who has the seat, and for whom it was asked again
 
 	place                            string // a label, too: on the waiting list
 	whenBefore, whereBefore, nowhere string // labels of what was so until now, and the value for no place
@@ -26,6 +27,8 @@ var words = map[enroll.Language]wording{
 	enroll.English: {
 		greeting: "Hello", closing: "Kind regards", open: "View your registration",
 		course: "Course", when: "When", where: "Where", name: "Name", state: "Status", ticket: "Ticket number",
+		registered:        "Registered",
+		notRegistered:     "Not registered",
 		queued:            "waiting for a decision",
 		place:             "Place on the waiting list",
 		whenBefore:        "Previous time",
@@ -46,6 +49,8 @@ var words = map[enroll.Language]wording{
 	enroll.German: {
 		greeting: "Guten Tag", closing: "Mit freundlichen Grüßen", open: "Anmeldung ansehen",
 		course: "Kurs", when: "Wann", where: "Wo", name: "Name", state: "Stand", ticket: "Ticketnummer",
+		registered:        "Angemeldet",
+		notRegistered:     "Nicht angemeldet",
 		queued:            "wartet auf eine Entscheidung",
 		place:             "Platz auf der Warteliste",
 		whenBefore:        "Bisheriger Termin",

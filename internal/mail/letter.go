@@ -40,6 +40,8 @@ type about struct {
 	Waits   bool // on the waiting list
 	Removed bool // by the organiser
 	Refused bool // never had a seat or a place
+	Seated  bool // has a seat, or had one
+	Others  bool // it was asked again for somebody else
 
 	NewTime, NewPlace bool // since the person was told last
 	Entries           bool // calendar entries are attached
@@ -59,6 +61,7 @@ func (c *Composer) letter(k kind, m enroll.Mail) (letter, error) {
 	a := about{
 		Title: oneLine(first.For.Title),
 		Waits: first.Status == enroll.Waitlisted, Removed: first.Reason == enroll.Removed, Refused: first.Status == enroll.Rejected,
+		Seated: first.Seated, Others: len(first.AskedFor) > 0,
 		MayGiveUp: life.MayGiveUp(first.Status), MayRegister: life.MayRegister(), ListOpen: !life.ListEnded,
 	}
 	a.NewTime, a.NewPlace = changes(first)
@@ -100,7 +103,7 @@ func (c *Composer) letter(k kind, m enroll.Mail) (letter, error) {
 // share a mailbox are not greeted by the name of one of them.
 func nameOf(all []enroll.Enrolment) enroll.Name {
 	for _, e := range all {
-		if e.Name != all[0].Name {
+		if e.Name != all[0].Name || len(e.AskedFor) > 0 {
 			return ""
 		}
 	}
@@ -139,10 +142,14 @@ func (w wording) facts(m enroll.Mail, e enroll.Enrolment) ([]fact, error) {
 		facts = append(facts, w.before(e)...)
 	}
 	if m.Kind == enroll.MailLinks || m.Kind == enroll.MailSummary {
-		if name := shownName(e.Name); name != "" {
-			facts = append(facts, fact{w.name, name, true})
-		}
+		facts = appendName(facts, w.name, e.Name)
 		facts = append(facts, fact{w.state, w.status(e.Registration), false})
+	}
+	if len(e.AskedFor) > 0 {
+		facts = appendName(facts, w.registered, e.Name)
+		for _, name := range e.AskedFor {
+			facts = appendName(facts, w.notRegistered, name)
+		}
 	}
 	if e.WaitlistPosition > 0 {
 		facts = append(facts, fact{w.place, strconv.Itoa(e.WaitlistPosition), false})
@@ -153,6 +160,14 @@ func (w wording) facts(m enroll.Mail, e enroll.Enrolment) ([]fact, error) {
 		facts = append(facts, fact{w.ticket, strconv.FormatInt(e.Ticket, 10), false})
 	}
 	return facts, nil
+}
+
+// appendName adds a name, if it can be shown.
+func appendName(facts []fact, label string, n enroll.Name) []fact {
+	if name := shownName(n); name != "" {
+		facts = append(facts, fact{label, name, true})
+	}
+	return facts
 }
 
 // before returns what the person was told last, as far as it is no longer so.

@@ -16,7 +16,7 @@ var asks = []struct {
 }{
 	{"please cancel", enroll.Life.MayGiveUp},
 	{"please give up", enroll.Life.MayGiveUp},
-	{"sagen sie bitte ab", enroll.Life.MayGiveUp},
+	{"sagen sie bitte über den link unten ab", enroll.Life.MayGiveUp},
 	{"bitte auf, damit", enroll.Life.MayGiveUp},
 	{"über den link unten ab", enroll.Life.MayGiveUp},
 	{"please register", mayRegister},

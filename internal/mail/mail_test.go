@@ -45,7 +45,7 @@ func mailOf(t testing.TB, kind enroll.MailKind, language enroll.Language) enroll
 				ID:  uuid.MustParse("7f1f0f9e-3c57-4b7e-9a55-0d6a3f1f9b11"),
 				Run: "go-1", Ticket: 7, Status: enroll.Confirmed,
 			},
-			Name: "Ada Lovelace",
+			Name: "Ada Lovelace", Seated: true,
 			For: enroll.Run{
 				Slug: "go-1", Course: "go", Title: "Go for people who ship", Place: "Room 5, Main Street 1", TimeZone: "Europe/Berlin",
 				Organiser: "Go School", ReplyTo: "office@go-school.example",
@@ -56,11 +56,11 @@ func mailOf(t testing.TB, kind enroll.MailKind, language enroll.Language) enroll
 	}
 	switch kind {
 	case enroll.MailFull:
-		m.About[0].Status, m.About[0].Reason = enroll.Rejected, enroll.Full
+		m.About[0].Status, m.About[0].Reason, m.About[0].Seated = enroll.Rejected, enroll.Full, false
 	case enroll.MailWaitlisted:
-		m.About[0].Status, m.About[0].WaitlistPosition = enroll.Waitlisted, 3
+		m.About[0].Status, m.About[0].WaitlistPosition, m.About[0].Seated = enroll.Waitlisted, 3, false
 	case enroll.MailNotPromoted:
-		m.About[0].Status = enroll.NotPromoted
+		m.About[0].Status, m.About[0].Seated = enroll.NotPromoted, false
 	case enroll.MailCancelled:
 		m.About[0].Status = enroll.Cancelled
 	case enroll.MailCalledOff:

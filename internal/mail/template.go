@@ -88,7 +88,7 @@ func (k kind) entry(m enroll.Mail, e enroll.Enrolment) calendar.Method {
 		return calendar.Cancel
 	case k.calendar == calendar.Publish && !seated: // there is no seat to enter
 		return ""
-	case e.Status == enroll.Rejected: // a calendar never had an entry for who was refused
+	case !e.Seated: // a calendar never had an entry
 		return ""
 	}
 	return k.calendar

@@ -136,7 +136,8 @@ SELECT m.kind, m.due_at, clock_timestamp(), coalesce(q.language, r.language), q.
        CASE WHEN q.status = 'waitlisted'
             THEN (SELECT count(*) FROM waiting w WHERE w.run_id = q.run_id AND w.ticket <= q.ticket) ELSE 0 END,
        c.slug, c.title, r.place, r.time_zone, r.language, c.organiser, c.reply_to, r.revision,
-       r.starts_at, r.ends_at, r.promote_until, r.opens_at, r.closes_at, r.waitlist_ended, r.called_off
+       r.starts_at, r.ends_at, r.promote_until, r.opens_at, r.closes_at, r.waitlist_ended, r.called_off, ` + wasSeated + `,
+       CASE WHEN m.kind = 'already_registered' THEN ` + askedFor + ` END
 FROM mails m
 CROSS JOIN LATERAL (
     (SELECT q.* FROM requests q WHERE q.run_id = m.run_id AND q.ticket = m.ticket)
@@ -201,7 +202,7 @@ func scanEnrolment(rows pgx.Rows, m *enroll.Mail) error {
 		&e.ID, &e.RunID, &e.Run, &e.Ticket, &e.Status, &e.Reason, &e.AcceptedAt, &decided, &e.SettledTicket, &e.WaitlistPosition,
 		&e.For.Course, &e.For.Title, &e.For.Place, &e.For.TimeZone, &e.For.Language, &e.For.Organiser, &e.For.ReplyTo,
 		&e.For.Revision, &e.For.StartsAt, &e.For.EndsAt, &until, &e.For.OpensAt, &e.For.ClosesAt,
-		&e.For.WaitlistEnded, &e.For.CalledOff)
+		&e.For.WaitlistEnded, &e.For.CalledOff, &e.Seated, &e.AskedFor)
 	if err != nil {
 		return err
 	}
