@@ -116,5 +116,6 @@ func options(c config.Config, conns int) postgres.Options {
 		StatementTimeout:         c.Postgres.StatementTimeout,
 		LockTimeout:              c.Postgres.LockTimeout,
 		IdleInTransactionTimeout: c.Postgres.IdleInTransactionTimeout,
+		Unprepared:               !c.Postgres.PreparedStatements,
 	}
 }

@@ -43,6 +43,9 @@ func serve(ctx context.Context, c config.Config, log *slog.Logger) error {
 		return fmt.Errorf("postgres.url: %w", err)
 	}
 	defer store.Close()
+	if err := store.RefuseMisfit(ctx); err != nil {
+		return err
+	}
 	taskqueue.LogRedis(log)
 	redis, err := taskqueue.ParseRedis(string(c.Redis.URL), c.Redis.Timeout)
 	if err != nil {

@@ -24,12 +24,13 @@ const (
 type binaries struct {
 	postgresDir string // where initdb and postgres are
 	redisServer string // redis-server or valkey-server
+	pgbouncer   string // the pooler that tests go through
 	compiler    bool   // a C compiler that works, which -race needs
 	office      string // LibreOffice's soffice
 }
 
 // need says which of them somebody wants.
-type need struct{ postgres, redis, compiler, office bool }
+type need struct{ postgres, redis, pgbouncer, compiler, office bool }
 
 // binaries finds what is needed and installs what is missing, or returns an error that says what to do. Optional
 // dependencies may still be missing without an error.
@@ -68,6 +69,11 @@ func (t *tool) findBinaries(ctx context.Context, n need) (found binaries, missin
 			return found, nil, err
 		}
 	}
+	if n.pgbouncer {
+		if found.pgbouncer = s.pgbouncer(); found.pgbouncer == "" {
+			missing = append(missing, pgbouncerPackage)
+		}
+	}
 	if n.compiler {
 		if found.compiler = compilerWorks(ctx); !found.compiler {
 			missing = append(missing, compilerPackage)
@@ -87,7 +93,7 @@ var errMissing = errors.New("not on this machine")
 type search struct {
 	path         []string
 	postgresDirs []string // patterns; of their matches the newest wins
-	redisDirs    []string
+	programDirs  []string
 	officeDirs   []string
 }
 
@@ -101,8 +107,8 @@ func newSearch(path string) search {
 			"/home/linuxbrew/.linuxbrew/opt/postgresql*/bin",
 			"/Applications/Postgres.app/Contents/Versions/latest/bin",
 		},
-		redisDirs:  []string{"/usr/bin", "/usr/sbin", "/usr/local/bin", "/opt/homebrew/bin", "/home/linuxbrew/.linuxbrew/bin"},
-		officeDirs: []string{"/usr/bin", "/Applications/LibreOffice.app/Contents/MacOS"},
+		programDirs: []string{"/usr/bin", "/usr/sbin", "/usr/local/bin", "/opt/homebrew/bin", "/home/linuxbrew/.linuxbrew/bin"},
+		officeDirs:  []string{"/usr/bin", "/Applications/LibreOffice.app/Contents/MacOS"},
 	}
 }
 
@@ -144,7 +150,7 @@ func (s search) postgres() (string, error) {
 func (s search) redis() (string, error) {
 	tooOld := ""
 	for _, name := range []string{"redis-server", "valkey-server"} {
-		for _, dir := range slices.Concat(s.path, s.redisDirs) {
+		for _, dir := range slices.Concat(s.path, s.programDirs) {
 			program := filepath.Join(dir, name)
 			if !executable(program) {
 				continue
@@ -164,6 +170,16 @@ func (s search) redis() (string, error) {
 		return "", errors.New(tooOld)
 	}
 	return "", errMissing
+}
+
+// pgbouncer returns the path of pgbouncer, or "" if there is none. Any version that is still packaged will do.
+func (s search) pgbouncer() string {
+	for _, dir := range slices.Concat(s.path, s.programDirs) {
+		if program := filepath.Join(dir, "pgbouncer"); executable(program) {
+			return program
+		}
+	}
+	return ""
 }
 
 // office returns the path of LibreOffice's program, "" if there is none.

@@ -36,6 +36,10 @@ var (
 		name: "Redis 6.2 or newer", debian: "redis-server", fedora: "valkey", brew: "redis",
 		env: "LASTSEAT_REDIS_URL=redis://host:6379/0   (dev test needs the program itself)",
 	}
+	pgbouncerPackage = dependency{
+		name: "pgbouncer", debian: "pgbouncer", fedora: "pgbouncer", brew: "pgbouncer",
+		env: "LASTSEAT_TEST_PGBOUNCER=/path/to/pgbouncer   (dev test needs the program itself)",
+	}
 	compilerPackage = dependency{
 		name: "a C compiler for go test -race", debian: "gcc libc6-dev", fedora: "gcc", brew: "gcc",
 		env: "CGO_ENABLED=0   (tests then run without -race)", optional: true,

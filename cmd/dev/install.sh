@@ -35,7 +35,7 @@ apt-get -q install -y --no-install-recommends -o DPkg::Lock::Timeout=300 "$@"
 
 for package in "$@"; do
 	case $package in
-	postgresql | redis-server)
+	postgresql | redis-server | pgbouncer)
 		update-rc.d "$package" disable || true # systemd's units too
 		;;
 	esac

@@ -74,6 +74,7 @@ environment:
   LASTSEAT_TEST_POSTGRES_URL  a server to test on, as a user who may create databases (test)
   LASTSEAT_TEST_REDIS_SERVER  the redis-server program the tests start (test)
   LASTSEAT_TEST_POSTGRES_BIN  the folder of the initdb and postgres the tests start, with a server of your own (test)
+  LASTSEAT_TEST_PGBOUNCER     the pgbouncer program the tests start (test)
   LASTSEAT_TEST_SOFFICE       LibreOffice's program, which opens our CSV (test)
   LASTSEAT_DEV_INSTALL=no     never install Debian packages
   NO_COLOR                    no colours

@@ -15,9 +15,10 @@ import (
 // The arguments go to go test; without a package among them it tests all.
 func (t *tool) test(ctx context.Context, args []string) error {
 	postgresURL, redisServer := t.getenv("LASTSEAT_TEST_POSTGRES_URL"), t.getenv("LASTSEAT_TEST_REDIS_SERVER")
+	pgbouncer := t.getenv("LASTSEAT_TEST_PGBOUNCER")
 	race := t.getenv("CGO_ENABLED") != "0" // which -race needs
 	office := t.getenv("LASTSEAT_TEST_SOFFICE")
-	own, err := t.binaries(ctx, need{postgres: postgresURL == "", redis: redisServer == "", compiler: race, office: office == "" && testsSheets(args)})
+	own, err := t.binaries(ctx, need{postgres: postgresURL == "", redis: redisServer == "", pgbouncer: pgbouncer == "", compiler: race, office: office == "" && testsSheets(args)})
 	if err != nil {
 		return err
 	}
@@ -32,6 +33,7 @@ func (t *tool) test(ctx context.Context, args []string) error {
 		env := append(os.Environ(),
 			"LASTSEAT_TEST_POSTGRES_URL="+postgresURL,
 			"LASTSEAT_TEST_REDIS_SERVER="+redisServer,
+			"LASTSEAT_TEST_PGBOUNCER="+cmp.Or(pgbouncer, own.pgbouncer),
 			"LASTSEAT_TEST_SOFFICE="+cmp.Or(office, own.office),
 		)
 		if own.postgresDir != "" { // else the tests that kill a server look for one themselves

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -28,12 +29,16 @@ func serve(ctx context.Context, c config.Config, log *slog.Logger) error {
 		StatementTimeout:         c.Postgres.StatementTimeout,
 		LockTimeout:              c.Postgres.LockTimeout,
 		IdleInTransactionTimeout: c.Postgres.IdleInTransactionTimeout,
+		Unprepared:               !c.Postgres.PreparedStatements,
 	}
 	store, err := postgres.Open(ctx, string(c.Postgres.URL), options)
 	if err != nil {
 		return fmt.Errorf("postgres.url: %w", err)
 	}
 	defer store.Close()
+	if err := errors.Join(store.RefuseMisfit(ctx), postgres.RefuseMisfitLocks(ctx, string(c.Postgres.LockURL), options)); err != nil {
+		return err
+	}
 	taskqueue.LogRedis(log)
 	redis, err := taskqueue.ParseRedis(string(c.Redis.URL), c.Redis.Timeout)
 	if err != nil {

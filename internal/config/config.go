@@ -40,9 +40,12 @@ type Log struct {
 type Postgres struct {
 	// URL is the connection URL, postgres://user:password@host:port/database. Required.
 	URL Secret `yaml:"url"`
-	// LockURL is a direct connection to the same database for session-level advisory locks, needed where URL goes
-	// through a transaction pooler: poolers break session locks. Given empty, Load fills in URL.
+	// LockURL is a direct connection to the same database for session-level advisory locks and `api migrate`, needed
+	// where URL goes through a transaction pooler: poolers break session locks. Given empty, Load fills in URL.
 	LockURL Secret `yaml:"lock_url"`
+	// PreparedStatements says whether connections to URL are kept and prepare their statements: true or false. Through a
+	// transaction pooler, such as pgbouncer, it has to be false, and LockURL has to be a direct connection.
+	PreparedStatements bool `yaml:"prepared_statements"`
 	// MaxConns is the most connections in a process's pool, 4..500. The connection for locks is not one of them.
 	MaxConns int32 `yaml:"max_conns" bounds:"4..500"`
 	// ConnectTimeout is the longest that opening one connection may take, 100ms..1m.
@@ -202,6 +205,7 @@ func Default() Config {
 			Format: "json",
 		},
 		Postgres: Postgres{
+			PreparedStatements:       true,
 			MaxConns:                 10,
 			ConnectTimeout:           2 * time.Second,
 			StatementTimeout:         5 * time.Second,

@@ -103,6 +103,7 @@ func TestBadValuesAreRefused(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct{ key, value, want string }{
 		"unknown log format":          {"log.format", "xml", `must be one of json, text, not "xml"`},
+		"neither true nor false":      {"postgres.prepared_statements", "off", `must be true or false, not "off"`},
 		"Postgres URL without host":   {"postgres.lock_url", "postgres:///db", "names no host"},
 		"Postgres key=value string":   {"postgres.lock_url", "host=x", "must begin with postgres:// or postgresql://"},
 		"listen address without port": {"api.listen", "localhost", `must be host:port, not "localhost"`},

@@ -107,6 +107,11 @@ func (s *setting) set(texts []string) error {
 			return err
 		}
 		s.value.SetInt(n)
+	case s.value.Kind() == reflect.Bool:
+		if texts[0] != "true" && texts[0] != "false" {
+			return fmt.Errorf("must be true or false, not %.40q", texts[0])
+		}
+		s.value.SetBool(texts[0] == "true")
 	default:
 		s.value.SetString(texts[0])
 	}

@@ -17,6 +17,7 @@ var others = map[string]string{
 	"log.format":                           "text",
 	"postgres.url":                         "postgresql://a:b@one:5432,two:5433/c?target_session_attrs=read-write",
 	"postgres.lock_url":                    "postgres:///c?host=/run/postgresql",
+	"postgres.prepared_statements":         "false",
 	"postgres.max_conns":                   "40",
 	"postgres.connect_timeout":             "3s",
 	"postgres.statement_timeout":           "7s",

@@ -152,6 +152,8 @@ func Open(t testing.TB, url string) *postgres.Store {
 // OpenWith is Open with other options.
 func OpenWith(t testing.TB, url string, o postgres.Options) *postgres.Store {
 	t.Helper()
+	o.Unprepared = o.Unprepared || os.Getenv(ThroughPoolerVariable) != ""
+	url = Way(t, url)
 	s, err := postgres.Open(t.Context(), url, o)
 	if err != nil {
 		t.Fatal(err)

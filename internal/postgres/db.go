@@ -12,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -29,6 +30,10 @@ type Options struct {
 	StatementTimeout         time.Duration
 	LockTimeout              time.Duration
 	IdleInTransactionTimeout time.Duration // ends the transaction of a frozen process
+	// Unprepared is for a pool behind a transaction pooler: no statement is
+	// prepared, and settings last for a transaction. Connections that have to be
+	// direct, for lane locks and migrations, do without it.
+	Unprepared bool
 }
 
 // errURL stands for errors about a URL, which would quote its password.
@@ -36,8 +41,9 @@ var errURL = errors.New("the URL, or a parameter in it, is not understood")
 
 // Store is a pool of connections to the ledger.
 type Store struct {
-	pool    *pgxpool.Pool
+	pool    *pool
 	options Options
+	fits    atomic.Bool // CheckSettings has succeeded
 }
 
 // Open returns a store for the database at url. It connects when it is first
@@ -48,46 +54,14 @@ func Open(ctx context.Context, url string, o Options) (*Store, error) {
 	if err != nil {
 		return nil, errURL
 	}
-	configure(c.ConnConfig, o)
 	c.MaxConns = int32(o.MaxConns)
 	c.MaxConnIdleTime = 5 * time.Minute
 	c.PingTimeout = time.Second // a dead connection must not use up the caller's time
-	pool, err := pgxpool.NewWithConfig(ctx, c)
+	pool, err := newPool(ctx, c, o)
 	if err != nil {
 		return nil, fmt.Errorf("opening the database: %w", err)
 	}
 	return &Store{pool: pool, options: o}, nil
-}
-
-// configure sets what every connection of Lastseat has in common.
-func configure(c *pgx.ConnConfig, o Options) {
-	c.ConnectTimeout = o.ConnectTimeout
-	// Only a server that takes writes is of use: with several hosts in the URL
-	// this finds the primary.
-	if len(c.Fallbacks) > 0 && c.ValidateConnect == nil {
-		c.ValidateConnect = pgconn.ValidateConnectTargetSessionAttrsReadWrite
-	}
-	for name, value := range map[string]string{
-		"application_name":                    "lastseat " + o.Name,
-		"timezone":                            "UTC",
-		"statement_timeout":                   milliseconds(o.StatementTimeout),
-		"lock_timeout":                        milliseconds(o.LockTimeout),
-		"idle_in_transaction_session_timeout": milliseconds(o.IdleInTransactionTimeout),
-		// A plan is made once and kept, and it may be made while a table is
-		// empty and run when it holds millions. So the hot statements are
-		// written such that a plan has only one shape (a LATERAL with a LIMIT
-		// is always looked up row by row; what is to be changed is found so,
-		// and then by its ctid), and scanning a table because it is small just
-		// now is ruled out. Scanning a whole index is not: TestPlans looks for
-		// it.
-		"plan_cache_mode": "force_generic_plan",
-		"enable_seqscan":  "off",
-		// A scan that is ruled out and happens all the same, as over all runs,
-		// counts as infinitely expensive, and compiling it takes 200 ms.
-		"jit": "off",
-	} {
-		c.RuntimeParams[name] = value
-	}
 }
 
 // milliseconds returns the duration as the server's settings take it.
@@ -96,10 +70,16 @@ func milliseconds(d time.Duration) string { return strconv.FormatInt(d.Milliseco
 // Close closes all connections and waits for those in use.
 func (s *Store) Close() { s.pool.Close() }
 
-// Ready returns nil if the database answers and its schema is at least as new
-// as this program; newer is fine, since migrations only add or loosen what
+// Ready returns nil if the database answers with our settings, and its schema is at
+// least as new as this program; newer is fine, since migrations only add or loosen what
 // older programs rely on.
 func (s *Store) Ready(ctx context.Context) error {
+	if !s.fits.Load() { // it was away when the process started
+		if err := s.CheckSettings(ctx); err != nil {
+			return err
+		}
+		s.fits.Store(true)
+	}
 	var version int64
 	err := s.pool.QueryRow(ctx, `SELECT coalesce(max(version_id), 0) FROM goose_db_version`).Scan(&version)
 	if pg, is := errors.AsType[*pgconn.PgError](err); is && pg.Code == "42P01" { // undefined_table

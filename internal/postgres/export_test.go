@@ -29,6 +29,10 @@ func (s *Store) Ask(ctx context.Context, sql string) error {
 	return err
 }
 
+// SetForTransaction returns the statement by which a transaction gets the settings
+// of the options.
+func SetForTransaction(o Options) string { return setForTransaction(settings(o)) }
+
 // HotStatements are those whose cost must depend on what they are for, and never
 // on the size of a table.
 var HotStatements = map[string]string{

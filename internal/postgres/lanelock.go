@@ -14,6 +14,9 @@ import (
 // is the second. The number spells "lane".
 const laneLocks = 0x6c616e65
 
+// lockURL is the setting whose connection has to be direct.
+const lockURL = "postgres.lock_url"
+
 // LaneLocks is one direct connection that holds session-level advisory locks:
 // who holds a run's lock owns the run's lane. The locks end with the session,
 // and the session ends with the process, or a few seconds after the process
@@ -23,7 +26,8 @@ type LaneLocks struct {
 }
 
 // ConnectLaneLocks opens the connection, which must not go through a
-// transaction pooler: two sessions would share one lock. If the server hears
+// transaction pooler: two sessions would share one lock. Then the error has code
+// Internal. If the server hears
 // nothing on it for idle, it ends the session (idle_session_timeout, for a
 // client that is frozen or cut off but whose connection still stands).
 func ConnectLaneLocks(ctx context.Context, url string, o Options, idle time.Duration) (*LaneLocks, error) {
@@ -34,32 +38,17 @@ func ConnectLaneLocks(ctx context.Context, url string, o Options, idle time.Dura
 	configure(c, o)
 	c.RuntimeParams["idle_session_timeout"] = fmt.Sprint(idle.Milliseconds())
 	conn, err := pgx.ConnectConfig(ctx, c)
-	if err != nil {
+	if refusedByPooler(err) {
+		return nil, notDirect(lockURL, "lane locks", err)
+	} else if err != nil {
 		return nil, translate("connecting for lane locks", err)
 	}
 	l := &LaneLocks{conn: conn}
-	if err := l.check(ctx); err != nil {
+	if err := requireDirect(ctx, conn, lockURL, "lane locks"); err != nil {
 		l.Close()
 		return nil, err
 	}
 	return l, nil
-}
-
-// check finds out whether the connection is one session: a transaction pooler
-// may give each statement another.
-func (l *LaneLocks) check(ctx context.Context) error {
-	pids := make(map[int]bool)
-	for range 3 {
-		var pid int
-		if err := l.conn.QueryRow(ctx, `SELECT pg_backend_pid()`).Scan(&pid); err != nil {
-			return translate("checking the lane lock connection", err)
-		}
-		pids[pid] = true
-	}
-	if _, same := pids[int(l.conn.PgConn().PID())]; !same || len(pids) > 1 {
-		return enroll.Errorf(enroll.Internal, "the lane locks need a direct connection (postgres.lock_url): this one goes through a pooler")
-	}
-	return nil
 }
 
 // TryLock takes the locks of those runs that nobody else holds, and returns these

@@ -52,6 +52,16 @@ func Migrate(ctx context.Context, url string, o Options) ([]string, error) {
 	}
 	o.StatementTimeout, o.LockTimeout, o.IdleInTransactionTimeout = 0, 0, 0 // building an index takes what it takes
 	configure(c, o)
+	conn, err := pgx.ConnectConfig(ctx, c)
+	if refusedByPooler(err) {
+		return nil, notDirect(lockURL, "migrations", err)
+	} else if err != nil {
+		return nil, translate("migrating", err)
+	}
+	defer conn.Close(context.WithoutCancel(ctx))
+	if err := requireDirect(ctx, conn, lockURL, "migrations"); err != nil {
+		return nil, err
+	}
 	db := stdlib.OpenDB(*c)
 	defer db.Close()
 	return migrate(ctx, db)

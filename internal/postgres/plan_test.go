@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -30,18 +31,23 @@ func TestPlans(t *testing.T) {
 				t.Parallel()
 				url := pgtest.URL(t)
 				fill(t, url, size, runs)
-				conn, err := pgx.Connect(t.Context(), url)
+				conn, err := pgx.Connect(t.Context(), pgtest.Way(t, url))
 				if err != nil {
 					t.Fatal(err)
 				}
 				defer conn.Close(context.Background())
-				for _, setting := range []string{"plan_cache_mode = force_generic_plan", "enable_seqscan = off", "jit = off"} {
-					if _, err := conn.Exec(t.Context(), "SET "+setting); err != nil {
-						t.Fatal(err)
-					}
+				tx, err := conn.Begin(t.Context()) // a pooler hands a session out for one
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer tx.Rollback(context.Background())
+				o := pgtest.Options
+				o.IdleInTransactionTimeout = time.Minute
+				if _, err := tx.Exec(t.Context(), postgres.SetForTransaction(o)); err != nil {
+					t.Fatal(err)
 				}
 				for name, sql := range postgres.HotStatements {
-					plan := explain(t, conn, name, sql)
+					plan := explain(t, tx, name, sql)
 					if table := scanned(plan); table != "" {
 						t.Errorf("%s goes through all of %s:\n%s", name, table, plan)
 					}
@@ -74,7 +80,7 @@ func fill(t *testing.T, url string, size, runs int) {
 }
 
 // explain returns the plan that the statement gets and keeps.
-func explain(t *testing.T, conn *pgx.Conn, name, sql string) string {
+func explain(t *testing.T, conn pgx.Tx, name, sql string) string {
 	t.Helper()
 	if _, err := conn.Exec(t.Context(), "PREPARE hot_"+name+" AS "+sql); err != nil {
 		t.Fatalf("%s: %v", name, err)
