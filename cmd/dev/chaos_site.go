@@ -164,7 +164,8 @@ func (s *site) newMember(f *folder, program string, number int) (*member, error)
 	env := append(os.Environ(),
 		"LASTSEAT_MAIL_SERVER="+s.sink.server, "LASTSEAT_API_ORGANISER_TOKEN="+s.token,
 		"LASTSEAT_MAIL_CONNECT_TIMEOUT=1s", "LASTSEAT_MAIL_SEND_TIMEOUT=2s", "LASTSEAT_MAIL_RETRY_MIN=500ms", "LASTSEAT_MAIL_RETRY_MAX=2s",
-		"LASTSEAT_MAIL_PER_SECOND=300", "LASTSEAT_API_SHUTDOWN_DELAY=0s")
+		"LASTSEAT_MAIL_PER_SECOND=300", "LASTSEAT_API_SHUTDOWN_DELAY=0s",
+		"LASTSEAT_MAIL_PACE=0s", "LASTSEAT_MAIL_CHANGE_WINDOW=1s")
 	for _, way := range []struct {
 		variable, url string
 		proxy         **faultproxy.Proxy

@@ -79,6 +79,8 @@ func serve(ctx context.Context, c config.Config, log *slog.Logger) error {
 		RetryMax:        c.Mail.RetryMax,
 		GiveUpAfter:     c.Mail.GiveUpAfter,
 		RemindBefore:    c.Mail.RemindBefore,
+		ChangeWindow:    c.Mail.ChangeWindow,
+		Pace:            c.Mail.Pace,
 		Interval:        c.Worker.SweepInterval,
 		ShutdownTimeout: c.Worker.ShutdownTimeout,
 	}, log, reg)

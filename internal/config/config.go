@@ -194,6 +194,12 @@ type Mail struct {
 	GiveUpAfter time.Duration `yaml:"give_up_after" bounds:"1m..720h"`
 	// RemindBefore is how long before the start of a run its reminders are sent, 0s..720h. With 0s there are none.
 	RemindBefore time.Duration `yaml:"remind_before" bounds:"0s..720h"`
+	// ChangeWindow is how long notices of a changed time or place wait for further changes, 0s..1h. It is a tenth of the
+	// time to the nearer of the old and the new start if that is less, and a minute at most if that time is under an hour.
+	ChangeWindow time.Duration `yaml:"change_window" bounds:"0s..1h"`
+	// Pace is the time in which two mails about one run leave to one address, and 20 mails in all, 0s..1h. What else there
+	// is to tell of the run then becomes one mail, and the rest waits. With 0s nothing waits.
+	Pace time.Duration `yaml:"pace" bounds:"0s..1h"`
 }
 
 // Default returns the settings that hold where neither file nor environment says otherwise. They fit one machine.
@@ -263,6 +269,8 @@ func Default() Config {
 			RetryMax:       10 * time.Minute,
 			GiveUpAfter:    72 * time.Hour,
 			RemindBefore:   24 * time.Hour,
+			ChangeWindow:   10 * time.Minute,
+			Pace:           10 * time.Minute,
 		},
 	}
 }

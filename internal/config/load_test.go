@@ -69,6 +69,8 @@ var others = map[string]string{
 	"mail.retry_max":                       "12m0s",
 	"mail.give_up_after":                   "48h0m0s",
 	"mail.remind_before":                   "0s",
+	"mail.change_window":                   "1m0s",
+	"mail.pace":                            "1m0s",
 }
 
 // printed returns a value as it is written in the table above.

@@ -69,9 +69,9 @@ const (
 
 // Mail, in a worker.
 const (
-	// RemindersWritten: reminders that were due, if any, are in the outbox, and
-	// none is on the queue.
-	RemindersWritten Point = "reminders-written"
+	// RoundWritten: reminders or notices of a change, some of those that are due,
+	// are in the outbox, and none is on the queue.
+	RoundWritten Point = "round-written"
 	// RelayDue: a mail that is due was found, and it is not on the queue.
 	RelayDue Point = "relay-due"
 	// RelayEnqueued: mails are on the queue, and that is not noted.
@@ -95,6 +95,6 @@ func All() []Point {
 		RingBegun, RingEnqueued,
 		LaneLocked, SettleRead, SettleCommitted, SettleMore, TaskServed, LaneEnded, LaneReleased, LanesLeft,
 		ListEndAccepted,
-		RemindersWritten, RelayDue, RelayEnqueued, MailTaken, MailClaimed, MailSent, MailNoted,
+		RoundWritten, RelayDue, RelayEnqueued, MailTaken, MailClaimed, MailSent, MailNoted,
 	}
 }

@@ -31,6 +31,7 @@ const (
 	Unavailable    Code = "unavailable"     // the database cannot be reached or takes no work now: nothing was accepted
 	LineBlocked    Code = "line_blocked"    // somebody holds a run's line: nothing was accepted
 	OutcomeUnknown Code = "outcome_unknown" // the commit may or may not have happened
+	Obsolete       Code = "obsolete"        // the mail makes no sense any more
 	MailRefused    Code = "mail_refused"    // the mail server will never take this mail
 	MailDeferred   Code = "mail_deferred"   // the mail server may take this mail later
 )

@@ -214,6 +214,17 @@ func (m Mail) Overdue() string {
 	return ""
 }
 
+// Obsolete returns why the mail is not to be sent any more, and "" if it is.
+func (m Mail) Obsolete() string {
+	if m.Superseded() {
+		return "superseded: what it says no longer holds, or was told meanwhile"
+	}
+	if passed := m.Overdue(); passed != "" {
+		return "overdue: " + passed
+	}
+	return ""
+}
+
 // MailState is where a mail stands.
 type MailState string
 
@@ -246,9 +257,10 @@ type OutboxMail struct {
 	State    MailState
 	Attempts int
 	DueAt    time.Time
-	NextAt   time.Time // when it is tried next; zero unless pending
-	EndedAt  time.Time // when it was sent, failed or skipped; zero while pending
-	Problem  string    // why it was not sent the last time it was tried: see MailAttempt
+	NextAt   time.Time  // when it is tried next; zero unless pending
+	EndedAt  time.Time  // when it was sent, failed or skipped; zero while pending
+	Problem  string     // why it was not sent the last time it was tried: see MailAttempt
+	ToldBy   *uuid.UUID // the summary that tells it; nil = none
 }
 
 // MailQuery says which mails about the registrations of a run are asked for.
@@ -266,6 +278,16 @@ type MailAttempt struct {
 	// Problem is why it was not sent: the mail server's words in one line, or
 	// where it said nothing a plain sentence; at most 500 characters. "" = it was.
 	Problem string
+	// Unanswered tells that the mail may have arrived all the same.
+	Unanswered bool
+}
+
+// MailTerms are what claiming a mail is held to.
+type MailTerms struct {
+	Lease time.Duration // for how long the attempt is the caller's
+	// Pace is the time in which no more than PaceRun mails about a run and
+	// PaceAddress mails in all leave to one address; 0 = any number may.
+	Pace time.Duration
 }
 
 // MailPatience is how long a mail may wait to be sent before it counts as

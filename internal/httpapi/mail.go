@@ -58,12 +58,13 @@ type mailJSON struct {
 	NextAt   *time.Time       `json:"next_at"`
 	EndedAt  *time.Time       `json:"ended_at"`
 	Problem  *string          `json:"problem"`
+	ToldBy   *uuid.UUID       `json:"told_by"`
 }
 
 func showMail(m enroll.OutboxMail) mailJSON {
 	shown := mailJSON{
 		ID: m.ID, Ticket: m.Ticket, Kind: m.Kind, Sequence: m.Sequence, Email: m.To, State: m.State, Attempts: m.Attempts,
-		DueAt: instant(m.DueAt), NextAt: instant(m.NextAt), EndedAt: instant(m.EndedAt),
+		DueAt: instant(m.DueAt), NextAt: instant(m.NextAt), EndedAt: instant(m.EndedAt), ToldBy: m.ToldBy,
 	}
 	if m.Problem != "" {
 		shown.Problem = &m.Problem

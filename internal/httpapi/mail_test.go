@@ -25,6 +25,7 @@ type mailStatus struct {
 	NextAt   *time.Time `json:"next_at"`
 	EndedAt  *time.Time `json:"ended_at"`
 	Problem  *string
+	ToldBy   *uuid.UUID `json:"told_by"`
 }
 
 // mails lists the mails of a run, as an organiser.
@@ -182,6 +183,17 @@ func TestMails_are_for_organisers(t *testing.T) {
 		t.Errorf("got %+v", got)
 	}
 
+	t.Run("one that makes no sense any more", func(t *testing.T) {
+		s.exec(`UPDATE mails SET state = 'failed', ended_at = now(), problem = 'no such user' WHERE ticket = 1`)
+		const day = `UPDATE runs SET starts_at = starts_at + $1::interval, ends_at = ends_at + $1::interval WHERE slug = 'go-1'`
+		s.exec(day, -30*24*time.Hour)
+		c := call{method: http.MethodPost, path: resend, header: http.Header{"Authorization": {bearer}}}
+		s.do(c).expectProblem(http.StatusConflict, "obsolete", "")
+		s.exec(day, 30*24*time.Hour)
+		if got := again(); got.State != "pending" {
+			t.Errorf("got %+v", got)
+		}
+	})
 	t.Run("what is not there", func(t *testing.T) {
 		for _, path := range []string{
 			"/v1/runs/go-3/mails/" + m.ID.String() + "/resend", "/v1/runs/go-2/mails/" + m.ID.String() + "/resend",

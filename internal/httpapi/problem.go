@@ -46,6 +46,7 @@ var statuses = map[enroll.Code]struct {
 	enroll.NotHeld:        {http.StatusConflict, "There is neither a seat nor a place on the waiting list"},
 	enroll.CancelWaits:    {http.StatusConflict, "A request to cancel the registration is undecided"},
 	enroll.Corrected:      {http.StatusGone, "The registration was corrected"},
+	enroll.Obsolete:       {http.StatusConflict, "The mail makes no sense any more"},
 	enroll.Conflict:       {http.StatusConflict, "It exists already"},
 	tooLarge:              {http.StatusRequestEntityTooLarge, "The body is too large"},
 	unsupported:           {http.StatusUnsupportedMediaType, "The body must be application/json"},

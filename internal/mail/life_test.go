@@ -18,7 +18,6 @@ var asks = []struct {
 	{"please give up", enroll.Life.MayGiveUp},
 	{"sagen sie bitte über den link unten ab", enroll.Life.MayGiveUp},
 	{"bitte auf, damit", enroll.Life.MayGiveUp},
-	{"über den link unten ab", enroll.Life.MayGiveUp},
 	{"please register", mayRegister},
 	{"bitte neu an", mayRegister},
 	{"if a seat becomes free", listOpen},

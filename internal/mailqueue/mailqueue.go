@@ -63,13 +63,16 @@ type Outbox interface {
 	// MendDueTimes makes mails due whose times lie in the future because the clock
 	// was set back; no mail waits longer than longest.
 	MendDueTimes(ctx context.Context, longest time.Duration) (int, error)
-	// ClaimMail makes an attempt the caller's for lease, or returns an error of
-	// code NotFound if there is none to be made.
-	ClaimMail(ctx context.Context, due enroll.DueMail, lease time.Duration) (enroll.Mail, error)
+	// ClaimMail makes an attempt the caller's, or returns an error of code
+	// NotFound if there is none to be made now.
+	ClaimMail(ctx context.Context, due enroll.DueMail, terms enroll.MailTerms) (enroll.Mail, error)
 	// EndMailAttempt notes how an attempt ended.
 	EndMailAttempt(ctx context.Context, id uuid.UUID, attempt int, end enroll.MailAttempt) error
-	// Remind writes the reminders of the runs that begin within before.
-	Remind(ctx context.Context, before time.Duration, most int) (int, error)
+	// WriteChanges writes notices of changed times and places, of one run whose
+	// window of at most so long is over.
+	WriteChanges(ctx context.Context, window time.Duration, most int) (people int, found bool, err error)
+	// WriteReminders writes reminders of one run that begins within before.
+	WriteReminders(ctx context.Context, before time.Duration, most int) (seats int, found bool, err error)
 	// MailBacklog returns what waits to be sent.
 	MailBacklog(ctx context.Context) (enroll.MailBacklog, error)
 }
@@ -83,6 +86,8 @@ type Options struct {
 	RetryMin        time.Duration // after the first failed attempt; each further one doubles it, …
 	RetryMax        time.Duration // … up to this
 	GiveUpAfter     time.Duration // the age at which a failed attempt is the last
+	ChangeWindow    time.Duration // from a change of time or place to its notices, at most
+	Pace            time.Duration // in which only so many mails leave to one address: see enroll.MailTerms
 	RemindBefore    time.Duration // how long before a run its reminders are sent; 0 = there are none
 	Interval        time.Duration // between two looks of the relay
 	ShutdownTimeout time.Duration // for the mails that are being sent; an attempt gets as long as it may take

@@ -411,18 +411,56 @@ func TestRemindersAreWrittenAndSent(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
 	p.confirm(1, 2)
-	pgtest.Exec(t, p.url, `UPDATE requests SET accepted_at = accepted_at - interval '1 day', decided_at = decided_at - interval '1 day'`)
+	pgtest.Exec(t, p.url, `UPDATE mails SET state = 'sent', ended_at = now() - interval '2 hours'`)
 	pgtest.Exec(t, p.url, `UPDATE runs SET starts_at = now() + interval '59 minutes'`)
+	pgtest.Exec(t, p.url, `DELETE FROM run_changes`)
 	p.worker(p.store, options)
 	p.waitFor("sent 4")
-	reminders := 0
 	for _, m := range p.sent {
-		if m.Kind == enroll.MailReminder {
-			reminders++
+		if m.Kind != enroll.MailReminder {
+			t.Errorf("sent was %s", m.Kind)
 		}
 	}
-	if reminders != 2 {
-		t.Errorf("%d reminders, want 2", reminders)
+}
+
+// TestAMoveIsTold: whoever has a seat hears of it when the window is over.
+func TestAMoveIsTold(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	window := options
+	window.ChangeWindow = time.Second
+	p.worker(p.store, window)
+	p.confirm(1, 2)
+	p.waitFor("sent 2")
+	pgtest.Exec(t, p.url, `UPDATE runs SET starts_at = starts_at + interval '30 days', ends_at = ends_at + interval '30 days'`)
+	pgtest.Exec(t, p.url, `UPDATE runs SET place = 'Room 2'`)
+	p.waitFor("sent 4")
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, m := range p.sent[2:] {
+		if e := m.About[0]; m.Kind != enroll.MailChanged || e.For.Revision != 2 || !e.Moved() || e.For.Place != "Room 2" {
+			t.Errorf("sent was %s of %+v", m.Kind, e)
+		}
+	}
+}
+
+// TestMailOfARunThatIsOverIsNotSent: the mail server was away until then.
+func TestMailOfARunThatIsOverIsNotSent(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	p.confirm(1)
+	pgtest.Exec(t, p.url, `UPDATE runs SET starts_at = now() - interval '2 hours', ends_at = now() - interval '1 hour'`)
+	p.worker(p.store, options)
+	p.waitFor("skipped 1")
+	if got := p.problem(); got != "overdue: the run is over" {
+		t.Errorf("the organiser reads %q", got)
+	}
+	if n := p.measured("lastseat_mail_attempts_total", "confirmed", "overdue"); n != 1 {
+		t.Errorf("counted were %v", n)
+	}
+	id := pgtest.Query[uuid.UUID](t, p.url, `SELECT id FROM mails`)[0]
+	if _, err := p.store.ResendMail(t.Context(), "a", id); enroll.CodeOf(err) != enroll.Obsolete {
+		t.Errorf("sent again, it is answered %v", err)
 	}
 }
 
@@ -544,9 +582,9 @@ type late struct {
 	once sync.Once
 }
 
-func (l *late) ClaimMail(ctx context.Context, due enroll.DueMail, lease time.Duration) (enroll.Mail, error) {
-	m, err := l.Store.ClaimMail(ctx, due, lease)
-	l.once.Do(func() { time.Sleep(lease + 100*time.Millisecond) }) // the process was paused
+func (l *late) ClaimMail(ctx context.Context, due enroll.DueMail, terms enroll.MailTerms) (enroll.Mail, error) {
+	m, err := l.Store.ClaimMail(ctx, due, terms)
+	l.once.Do(func() { time.Sleep(terms.Lease + 100*time.Millisecond) }) // the process was paused
 	return m, err
 }
 
@@ -661,7 +699,7 @@ func TestAReminderOfARunThatWasPutOffIsNotSent(t *testing.T) {
 	pgtest.Exec(t, p.url, `UPDATE mails SET kind = 'reminder'`)
 	pgtest.Exec(t, p.url, `UPDATE runs SET starts_at = now() + interval '30 days', ends_at = now() + interval '31 days'`)
 	p.worker(p.store, options)
-	p.waitFor("skipped 1")
+	p.waitFor("sent 1, skipped 1") // and told that it was
 }
 
 func TestATaskThatRedisLostAfterItWasNotedComesAgain(t *testing.T) {

@@ -1,6 +1,7 @@
 package mailqueue
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -113,7 +114,7 @@ func (p *Post) handle(ctx context.Context, t *asynq.Task) error {
 	began := time.Now()
 	claiming, cancel := context.WithTimeout(context.WithoutCancel(ctx), claimTimeout)
 	defer cancel()
-	m, err := p.outbox.ClaimMail(claiming, due, p.lease)
+	m, err := p.outbox.ClaimMail(claiming, due, enroll.MailTerms{Lease: p.lease, Pace: p.options.Pace})
 	if enroll.CodeOf(err) == enroll.NotFound {
 		return nil // somebody else did, or something else comes first
 	}
@@ -136,11 +137,12 @@ func (p *Post) handle(ctx context.Context, t *asynq.Task) error {
 // from before the claim: whoever was paused since must not send what may be
 // somebody else's by now.
 func (p *Post) attempt(m enroll.Mail, deadline time.Time) (end enroll.MailAttempt, result string) {
-	if m.Superseded() || p.tooEarly(m) {
-		return enroll.MailAttempt{State: enroll.MailSkipped, Problem: "something that happened later superseded it"}, resultSkipped
-	}
-	if passed := m.Overdue(); passed != "" {
-		return enroll.MailAttempt{State: enroll.MailSkipped, Problem: "overdue: " + passed}, resultOverdue
+	if why := cmp.Or(m.Obsolete(), p.needless(m)); why != "" {
+		result = resultSkipped
+		if !m.Superseded() && m.Overdue() != "" {
+			result = resultOverdue
+		}
+		return enroll.MailAttempt{State: enroll.MailSkipped, Problem: why}, result
 	}
 	ctx, cancel := context.WithDeadline(context.Background(), deadline)
 	defer cancel()
@@ -158,7 +160,7 @@ func (p *Post) attempt(m enroll.Mail, deadline time.Time) (end enroll.MailAttemp
 	if !is {
 		e = &enroll.SendError{Code: enroll.CodeOf(err), Err: err}
 	}
-	end = enroll.MailAttempt{State: enroll.MailPending, After: p.pause(m.Attempt), Problem: problem(e)}
+	end = enroll.MailAttempt{State: enroll.MailPending, After: p.pause(m.Attempt), Problem: problem(e), Unanswered: e.Unanswered}
 	switch e.Code {
 	case enroll.Unavailable: // it is nobody's mail in particular
 		p.missed(e)
@@ -207,9 +209,21 @@ func (p *Post) trySend(ctx context.Context, m enroll.Mail) (err error) {
 	return p.send(ctx, m)
 }
 
-// tooEarly tells whether a mail reminds of a run that was put off since.
-func (p *Post) tooEarly(m enroll.Mail) bool {
-	return m.Kind == enroll.MailReminder && len(m.About) > 0 && m.About[0].For.StartsAt.Sub(m.Now) > p.options.RemindBefore+remindEvery
+// needless returns why nobody needs to be reminded now, and "" if they do: the
+// run was put off since, or they were told of this start within the time in which
+// it is reminded of.
+func (p *Post) needless(m enroll.Mail) string {
+	if m.Kind != enroll.MailReminder {
+		return ""
+	}
+	e := m.About[0]
+	switch from := e.For.StartsAt.Add(-p.options.RemindBefore); {
+	case from.Sub(m.Now) > remindEvery:
+		return "superseded: the run was put off, and is reminded of later"
+	case e.Told.Status == enroll.Confirmed && !e.Moved() && e.Told.At.After(from):
+		return "superseded: a later mail told when the run begins"
+	}
+	return ""
 }
 
 // reached notes that the mail server is there.

@@ -16,7 +16,6 @@ import (
 
 const (
 	remindEvery = time.Minute
-	remindMost  = 1000 // reminders in one transaction
 	tidyEvery   = 10 * time.Second
 
 	// waitSlack is how much longer than its pauses and claims a mail may wait for
@@ -24,12 +23,18 @@ const (
 	// too many at once.
 	waitSlack = time.Hour
 
+	// roundMost is how many people one transaction writes mails for, and lookMost
+	// for how many one look does: mails that are due must not wait for it.
+	roundMost = 1000
+	lookMost  = 5000
+
 	// lookTimeout bounds what one look may cost.
 	lookTimeout = 5 * time.Second
 )
 
-// Relay puts the mails that are due on the queue, and writes the reminders that
-// have become due. Any number of workers may have one.
+// Relay puts the mails that are due on the queue, and writes those that go to
+// everybody in a run: notices of a change, and reminders. Any number of workers
+// may have one.
 type Relay struct {
 	*Office
 	tasks *taskqueue.Client
@@ -52,9 +57,16 @@ func (r *Relay) Run(ctx context.Context) error {
 	defer ticker.Stop()
 	var reminded, tidied time.Time
 	for now := time.Now(); ; {
+		r.write(ctx, func(ctx context.Context) (int, bool, error) {
+			return r.outbox.WriteChanges(ctx, r.options.ChangeWindow, roundMost)
+		})
 		if r.options.RemindBefore > 0 && now.Sub(reminded) >= remindEvery {
-			reminded = now
-			r.remind(ctx)
+			more := r.write(ctx, func(ctx context.Context) (int, bool, error) {
+				return r.outbox.WriteReminders(ctx, r.options.RemindBefore, roundMost)
+			})
+			if !more {
+				reminded = now
+			}
 		}
 		if now.Sub(tidied) >= tidyEvery {
 			tidied = now
@@ -185,16 +197,21 @@ func taskIDs(mails []enroll.DueMail) []string {
 	return ids
 }
 
-// remind writes the reminders that have become due.
-func (r *Relay) remind(ctx context.Context) {
-	for more := true; more; {
+// write writes mails that go to everybody in a run, for as many people as one
+// look may, and tells whether there may be more.
+func (r *Relay) write(ctx context.Context, batch func(context.Context) (people int, found bool, err error)) (more bool) {
+	for left := lookMost; left > 0; {
 		ctx, cancel := context.WithTimeout(ctx, lookTimeout)
-		written, err := r.outbox.Remind(ctx, r.options.RemindBefore, remindMost)
-		crashpoint.Here(crashpoint.RemindersWritten)
-		r.asked(ctx, err)
+		people, found, err := batch(ctx)
 		cancel()
-		more = err == nil && written == remindMost
+		r.asked(ctx, err)
+		if err != nil || !found {
+			return false
+		}
+		crashpoint.Here(crashpoint.RoundWritten)
+		left -= people + roundMost/10 // a run of nobody costs something, too
 	}
+	return true
 }
 
 // tidy looks for mails and tasks that nothing else would find, and measures how

@@ -43,4 +43,6 @@ var HotStatements = map[string]string{
 	"listsToEnd": listsToEnd,
 	"tell":       tell, "tellFull": tellFull, "tellAgain": tellAgain,
 	"relayed": relayed, "replaced": replaced,
+	"lockMailbox": lockMailbox, "claimMail": claimMail, "joinSummary": joinSummary, "takeAlong": takeAlong, "readMail": readMail,
+	"dueChange": dueChange, "writeChanges": writeChanges, "writeReminders": writeReminders,
 }

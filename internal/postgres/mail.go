@@ -67,37 +67,6 @@ LEFT JOIN LATERAL (
 WHERE last.due_at IS NULL OR last.state <> 'pending' AND last.due_at <= clock_timestamp() - $3::interval
 ON CONFLICT DO NOTHING` // an organiser has it sent again at this instant
 
-// Remind writes the reminders for the runs that begin within before, at most so
-// many, and returns how many it wrote. Who got the seat later than that needs
-// none.
-//
-// A reminder has the number of the run's revision: who was reminded of a time or
-// a place that is no longer right is reminded again. One that still waits to be
-// sent will tell how things are then, and suffices.
-func (s *Store) Remind(ctx context.Context, before time.Duration, most int) (int, error) {
-	tag, err := s.pool.Exec(ctx, `
-		INSERT INTO mails (kind, run_id, ticket, sequence)
-		SELECT $3, a.run_id, a.ticket, r.revision
-		FROM runs r
-		JOIN attendances a ON a.run_id = r.id
-		CROSS JOIN LATERAL (
-			SELECT greatest(decided_at, changed_at) AS seated_at FROM requests q WHERE q.run_id = a.run_id AND q.ticket = a.ticket LIMIT 1
-		) q
-		LEFT JOIN LATERAL (
-			SELECT true AS there FROM mails m
-			WHERE m.run_id = a.run_id AND m.ticket = a.ticket AND m.kind = $3 AND (m.sequence = r.revision OR m.state = 'pending')
-			LIMIT 1
-		) m ON true
-		WHERE r.starts_at > now() AND r.starts_at <= now() + $1::interval
-		  AND q.seated_at < r.starts_at - $1::interval AND m.there IS NULL
-		LIMIT $2
-		ON CONFLICT DO NOTHING`, before, most, enroll.MailReminder)
-	if err != nil {
-		return 0, translate("writing reminders", err)
-	}
-	return int(tag.RowsAffected()), nil
-}
-
 // RequestLinks writes a mail with the links of all registrations of the address,
 // if it has any and got no such mail a short while ago. Nobody is told whether
 // it did.
@@ -119,14 +88,14 @@ func (s *Store) RequestLinks(ctx context.Context, address enroll.AddressKey) err
 }
 
 const selectMails = `
-SELECT m.id, r.slug, m.ticket, m.kind, m.sequence, q.email, m.state, m.attempts, m.due_at, m.next_at, m.ended_at, m.problem
+SELECT m.id, r.slug, m.ticket, m.kind, m.sequence, q.email, m.state, m.attempts, m.due_at, m.next_at, m.ended_at, m.problem, m.told_by
 FROM mails m
 CROSS JOIN LATERAL (SELECT slug FROM runs r WHERE r.id = m.run_id LIMIT 1) r
 CROSS JOIN LATERAL (SELECT email FROM requests q WHERE q.run_id = m.run_id AND q.ticket = m.ticket LIMIT 1) q `
 
 func scanOutboxMail(row pgx.CollectableRow) (m enroll.OutboxMail, err error) {
 	var ended *time.Time
-	err = row.Scan(&m.ID, &m.Run, &m.Ticket, &m.Kind, &m.Sequence, &m.To, &m.State, &m.Attempts, &m.DueAt, &m.NextAt, &ended, &m.Problem)
+	err = row.Scan(&m.ID, &m.Run, &m.Ticket, &m.Kind, &m.Sequence, &m.To, &m.State, &m.Attempts, &m.DueAt, &m.NextAt, &ended, &m.Problem, &m.ToldBy)
 	if ended != nil {
 		m.EndedAt, m.NextAt = *ended, time.Time{}
 	}
@@ -161,41 +130,61 @@ func (s *Store) Mails(ctx context.Context, run string, q enroll.MailQuery) ([]en
 	return collect(ctx, s, doing, scanOutboxMail, mailsByTicket, found.ID, q.State, q.After, q.Tickets)
 }
 
+// newestOfMail finds the newest mail of the same kind about the same registration
+// as the mail $1 of the run $2.
+const newestOfMail = selectMails + `
+WHERE r.slug = $2 AND (m.run_id, m.ticket, m.kind) = (SELECT run_id, ticket, kind FROM mails WHERE id = $1)
+ORDER BY m.sequence DESC LIMIT 1`
+
 // ResendMail writes the mail anew, as another message, and returns its state. A
 // mail that still waits is made due now in place of that. The error has code
-// NotFound if there is no such mail about a registration of the run.
+// NotFound if there is no such mail about a registration of the run, and Obsolete
+// if it would be skipped. What a summary did not get told the new one takes over.
 func (s *Store) ResendMail(ctx context.Context, run string, id uuid.UUID) (enroll.OutboxMail, error) {
 	const doing = "sending a mail again"
+	found, err := collect(ctx, s, doing, scanOutboxMail, newestOfMail, id, run)
+	switch {
+	case err != nil:
+		return enroll.OutboxMail{}, err
+	case len(found) == 0:
+		return enroll.OutboxMail{}, notFound("mail")
+	case found[0].State != enroll.MailPending:
+		m := enroll.Mail{ID: id}
+		batch := &pgx.Batch{}
+		queueReadMail(batch, &m)
+		if err := s.pool.SendBatch(ctx, batch).Close(); err != nil {
+			return enroll.OutboxMail{}, translate(doing, err)
+		}
+		if why := m.Obsolete(); why != "" {
+			return enroll.OutboxMail{}, enroll.Errorf(enroll.Obsolete, "the mail would not be sent: %s", why)
+		}
+	}
 	batch := &pgx.Batch{} // one implicit transaction
-	s.queueLock(batch, lockMails, id)
+	batch.Queue(lockMailbox, id, mailboxLockClass)
 	batch.Queue(`
-		INSERT INTO mails (kind, run_id, ticket, sequence)
-		SELECT m.kind, m.run_id, m.ticket, last.sequence + 1
-		FROM mails m
-		CROSS JOIN LATERAL (SELECT id FROM runs r WHERE r.id = m.run_id AND r.slug = $2 LIMIT 1) r
-		CROSS JOIN LATERAL (
-			SELECT sequence, state FROM mails l WHERE l.run_id = m.run_id AND l.ticket = m.ticket AND l.kind = m.kind
-			ORDER BY sequence DESC LIMIT 1
-		) last
-		WHERE m.id = $1 AND last.state <> 'pending'`, id, run)
+		WITH again AS (
+			INSERT INTO mails (kind, run_id, ticket, email_key, sequence)
+			SELECT m.kind, m.run_id, m.ticket, m.email_key, last.sequence + 1
+			FROM mails m
+			CROSS JOIN LATERAL (
+				SELECT sequence, state FROM mails l WHERE l.run_id = m.run_id AND l.ticket = m.ticket AND l.kind = m.kind
+				ORDER BY sequence DESC LIMIT 1
+			) last
+			WHERE m.id = $1 AND last.state <> 'pending'
+			RETURNING id
+		)
+		UPDATE mails o SET told_by = again.id FROM again, mails m WHERE m.id = $1 AND m.state <> 'sent' AND o.told_by = m.id`, id)
 	batch.Queue(`
 		UPDATE mails l SET next_at = clock_timestamp()
-		FROM mails m CROSS JOIN LATERAL (SELECT FROM runs r WHERE r.id = m.run_id AND r.slug = $2 LIMIT 1) r
+		FROM mails m
 		WHERE m.id = $1 AND (l.run_id, l.ticket, l.kind) = (m.run_id, m.ticket, m.kind)
-		  AND l.state = 'pending' AND l.next_at > clock_timestamp() AND l.claimed_until IS NULL`, id, run)
-	var found []enroll.OutboxMail
-	batch.Queue(selectMails+`
-		WHERE r.slug = $2 AND (m.run_id, m.ticket, m.kind) = (SELECT run_id, ticket, kind FROM mails WHERE id = $1)
-		ORDER BY m.sequence DESC LIMIT 1`, id, run).Query(func(rows pgx.Rows) (err error) {
+		  AND l.state = 'pending' AND l.next_at > clock_timestamp() AND l.claimed_until IS NULL`, id)
+	batch.Queue(newestOfMail, id, run).Query(func(rows pgx.Rows) (err error) {
 		found, err = pgx.CollectRows(rows, scanOutboxMail)
 		return err
 	})
-	err := s.pool.SendBatch(ctx, batch).Close()
-	switch {
-	case err != nil:
+	if err := s.pool.SendBatch(ctx, batch).Close(); err != nil {
 		return enroll.OutboxMail{}, translate(doing, err)
-	case len(found) == 0:
-		return enroll.OutboxMail{}, notFound("mail")
 	}
 	return found[0], nil
 }

@@ -22,6 +22,8 @@ type office struct {
 	t   *testing.T
 	url string
 	run enroll.RunID
+	// pace is what claims are held to; 0 = mails leave as fast as they can.
+	pace time.Duration
 }
 
 func newOffice(t *testing.T) *office {
@@ -72,7 +74,7 @@ func (o *office) due(n int) []enroll.DueMail {
 }
 
 func (o *office) claim(due enroll.DueMail) (enroll.Mail, error) {
-	return o.ClaimMail(context.Background(), due, time.Minute)
+	return o.ClaimMail(context.Background(), due, enroll.MailTerms{Lease: time.Minute, Pace: o.pace})
 }
 
 func (o *office) mustClaim(due enroll.DueMail) enroll.Mail {
@@ -174,36 +176,6 @@ func TestSettlingWritesTheMailsThatTellOfIt(t *testing.T) {
 		}
 		o.requireMails()
 	})
-}
-
-func TestRemind(t *testing.T) {
-	t.Parallel()
-	o := newOffice(t)
-	o.ask(person(1), person(2), person(3))
-	remind := func(want int, before time.Duration) {
-		t.Helper()
-		n, err := o.Remind(t.Context(), before, 100)
-		if err != nil || n != want {
-			t.Errorf("%d reminders (%v), want %d", n, err, want)
-		}
-	}
-	remind(0, time.Hour)   // it begins in two
-	remind(0, 3*time.Hour) // the seats were given later than that
-	o.exec(`UPDATE requests SET accepted_at = accepted_at - interval '1 day', decided_at = decided_at - interval '1 day' WHERE ticket < 3`)
-	remind(2, 3*time.Hour)
-	o.requireMails("confirmed 1", "reminder 1", "confirmed 2", "reminder 2")
-	remind(0, 3*time.Hour) // once
-
-	// A run that is moved is told of anew, unless the reminder that waits will.
-	o.exec(`UPDATE runs SET starts_at = starts_at + interval '10 minutes'`)
-	remind(0, 3*time.Hour)
-	o.exec(`UPDATE mails SET state = 'sent', ended_at = now() WHERE ticket = 1`)
-	remind(1, 3*time.Hour)
-	remind(0, 3*time.Hour)
-	o.requireMails("confirmed 1", "reminder 1", "reminder 1", "confirmed 2", "reminder 2")
-	o.exec(`DELETE FROM mails WHERE kind = 'reminder'`)
-	o.exec(`UPDATE runs SET starts_at = now() - interval '1 second'`)
-	remind(0, 3*time.Hour) // it has begun
 }
 
 func TestRequestLinks(t *testing.T) {

@@ -89,145 +89,16 @@ func (s *Store) MailBacklog(ctx context.Context) (b enroll.MailBacklog, err erro
 	return b, nil
 }
 
-// lockMails locks the mails of one registration, so that one of them at a time
-// is being sent. A statement of its own, before claimMail, whose snapshot must
-// have what another claim wrote.
-const lockMails = `
-SELECT id FROM mails
-WHERE id = ANY(ARRAY(
-    SELECT $1::uuid
-    UNION
-    SELECT o.id FROM mails m CROSS JOIN LATERAL (
-        SELECT id FROM mails o WHERE o.run_id = m.run_id AND o.ticket = m.ticket
-    ) o WHERE m.id = $1
-))
-ORDER BY id
-FOR UPDATE`
-
-// claimMail makes the next attempt of a mail ours for $3, if it is still the one
-// after $2 attempts, its task was replaced $4 times and not since, and nobody has
-// it. While another mail of its
-// registration is being sent, this one is looked at again a second later.
-const claimMail = `
-WITH mine AS (
-    SELECT m.id, EXISTS (
-        SELECT FROM mails o
-        WHERE o.run_id = m.run_id AND o.ticket = m.ticket AND o.id <> m.id AND o.claimed_until > clock_timestamp()
-    ) AS must_wait
-    FROM mails m
-    WHERE m.id = $1 AND m.attempts = $2 AND m.replaced = $4 AND m.state = 'pending' AND (m.claimed_until IS NULL OR m.claimed_until <= clock_timestamp())
-)
-UPDATE mails m
-SET attempts = CASE WHEN must_wait THEN m.attempts ELSE m.attempts + 1 END,
-    claimed_until = CASE WHEN must_wait THEN NULL ELSE clock_timestamp() + $3::interval END,
-    next_at = clock_timestamp() + CASE WHEN must_wait THEN interval '1 second' ELSE $3::interval END
-FROM mine
-WHERE m.id = mine.id
-RETURNING m.claimed_until IS NOT NULL`
-
-// linksMost is how many registrations one mail lists, the newest.
-const linksMost = 100
-
-// readMail reads what a mail tells: its registration, or the $2 newest ones of
-// its address.
-const readMail = `
-SELECT m.kind, m.due_at, clock_timestamp(), coalesce(q.language, r.language), q.name, q.email, q.email_key,
-       q.id, q.run_id, r.slug, q.ticket, q.status, coalesce(q.reason, ''), q.accepted_at, q.decided_at, r.settled_ticket,
-       CASE WHEN q.status = 'waitlisted'
-            THEN (SELECT count(*) FROM waiting w WHERE w.run_id = q.run_id AND w.ticket <= q.ticket) ELSE 0 END,
-       c.slug, c.title, r.place, r.time_zone, r.language, c.organiser, c.reply_to, r.revision,
-       r.starts_at, r.ends_at, r.promote_until, r.opens_at, r.closes_at, r.waitlist_ended, r.called_off, ` + wasSeated + `,
-       CASE WHEN m.kind = 'already_registered' THEN ` + askedFor + ` END
-FROM mails m
-CROSS JOIN LATERAL (
-    (SELECT q.* FROM requests q WHERE q.run_id = m.run_id AND q.ticket = m.ticket)
-    UNION ALL
-    (SELECT q.* FROM requests q WHERE q.email_key = m.email_key ORDER BY q.accepted_at DESC LIMIT $2)
-) q
-CROSS JOIN LATERAL (SELECT * FROM runs r WHERE r.id = q.run_id LIMIT 1) r
-CROSS JOIN LATERAL (SELECT * FROM courses c WHERE c.id = r.course_id LIMIT 1) c
-WHERE m.id = $1
-ORDER BY q.accepted_at DESC`
-
-// ClaimMail makes one attempt to send the mail the caller's, for lease, and
-// returns what it tells. The error has code NotFound if there is nothing to
-// send now: somebody else sends it or has sent it, or another mail of the same
-// registration is on its way.
-func (s *Store) ClaimMail(ctx context.Context, due enroll.DueMail, lease time.Duration) (enroll.Mail, error) {
-	const doing = "claiming a mail"
-	m := enroll.Mail{ID: due.ID, Attempt: due.Attempts + 1}
-	claimed := false
-	batch := &pgx.Batch{} // one implicit transaction
-	s.queueLock(batch, lockMails, due.ID)
-	batch.Queue(claimMail, due.ID, due.Attempts, lease, due.Replaced).Query(func(rows pgx.Rows) error {
-		for rows.Next() {
-			if err := rows.Scan(&claimed); err != nil {
-				return err
-			}
-		}
-		return rows.Err()
-	})
-	// One more than is told tells whether there are more.
-	batch.Queue(readMail, due.ID, linksMost+1).Query(func(rows pgx.Rows) error {
-		for rows.Next() {
-			if err := scanEnrolment(rows, &m); err != nil {
-				return err
-			}
-		}
-		return rows.Err()
-	})
-	if err := s.pool.SendBatch(ctx, batch).Close(); err != nil {
-		return enroll.Mail{}, translate(doing, err)
-	}
-	if !claimed {
-		return enroll.Mail{}, notFound("mail to send")
-	}
-	if len(m.About) > linksMost {
-		m.About, m.More = m.About[:linksMost], true
-	}
-	return m, nil
-}
-
-// scanEnrolment adds a row of readMail to the mail. The first, which is the
-// newest, says who gets it and in which language.
-func scanEnrolment(rows pgx.Rows, m *enroll.Mail) error {
-	var (
-		e       enroll.Enrolment
-		to      enroll.Address
-		lang    enroll.Language
-		decided *time.Time
-		until   *time.Time
-	)
-	err := rows.Scan(&m.Kind, &m.DueAt, &m.Now, &lang, &e.Name, &to.Typed, &to.Key,
-		&e.ID, &e.RunID, &e.Run, &e.Ticket, &e.Status, &e.Reason, &e.AcceptedAt, &decided, &e.SettledTicket, &e.WaitlistPosition,
-		&e.For.Course, &e.For.Title, &e.For.Place, &e.For.TimeZone, &e.For.Language, &e.For.Organiser, &e.For.ReplyTo,
-		&e.For.Revision, &e.For.StartsAt, &e.For.EndsAt, &until, &e.For.OpensAt, &e.For.ClosesAt,
-		&e.For.WaitlistEnded, &e.For.CalledOff, &e.Seated, &e.AskedFor)
-	if err != nil {
-		return err
-	}
-	if decided != nil {
-		e.DecidedAt = *decided
-	}
-	if until != nil {
-		e.For.PromoteUntil = *until
-	}
-	e.For.ID, e.For.Slug = e.RunID, e.Run
-	if len(m.About) == 0 {
-		m.To, m.Language = to, lang
-	}
-	m.About = append(m.About, e)
-	return nil
-}
-
 // EndMailAttempt writes how an attempt ended, unless somebody else has claimed
-// the mail since. It may be called again.
+// the mail since. It may be called again. What certainly did not leave is not
+// counted as having left.
 func (s *Store) EndMailAttempt(ctx context.Context, id uuid.UUID, attempt int, end enroll.MailAttempt) error {
 	_, err := s.pool.Exec(ctx, `
 		UPDATE mails
 		SET state = $3, problem = $4, claimed_until = NULL, next_at = clock_timestamp() + $5::interval,
-		    ended_at = CASE WHEN $3 <> 'pending' THEN clock_timestamp() END
-		WHERE id = $1 AND attempts = $2 AND state = 'pending'`, id, attempt, end.State, end.Problem, end.After)
+		    ended_at = CASE WHEN $3 <> 'pending' THEN clock_timestamp() END,
+		    left_at = CASE WHEN $3 = 'sent' OR $6 THEN left_at END
+		WHERE id = $1 AND attempts = $2 AND state = 'pending'`, id, attempt, end.State, end.Problem, end.After, end.Unanswered)
 	if err != nil {
 		return translate(fmt.Sprintf("ending attempt %d of a mail", attempt), err)
 	}

@@ -73,7 +73,8 @@ func theRelayDiesWithReminders(t *testing.T, at crashpoint.Point) {
 	s.askAll(api, "a", make([]told, 1), 0, 1)
 	s.waitForMail("sent 1")
 	before.stop()
-	pgtest.Exec(t, s.url, `UPDATE requests SET accepted_at = accepted_at - interval '2 days', decided_at = decided_at - interval '2 days'`)
+	pgtest.Exec(t, s.url, `UPDATE mails SET left_at = left_at - interval '2 days', ended_at = ended_at - interval '2 days'`)
+	pgtest.Exec(t, s.url, `DELETE FROM run_reminders`)
 	s.startToDie("worker", string(at)).requireDead()
 	if states := s.mailStates(); states != "pending 1, sent 1" {
 		t.Errorf("the outbox says %q", states)

@@ -40,13 +40,13 @@ var crashes = map[crashpoint.Point]crash{
 	crashpoint.LanesLeft:       aWorkerThatStopsDies,
 	crashpoint.ListEndAccepted: theEndOfAListIsNotRungFor,
 
-	crashpoint.RemindersWritten: theRelayDiesWithReminders,
-	crashpoint.RelayDue:         aMailIsInterrupted("pending 1", 1),
-	crashpoint.RelayEnqueued:    aMailIsInterrupted("pending 1", 1),
-	crashpoint.MailTaken:        aMailIsInterrupted("pending 1", 1),
-	crashpoint.MailClaimed:      aMailIsInterrupted("pending 1", 1),
-	crashpoint.MailSent:         aMailIsInterrupted("pending 1", 2), // the one window
-	crashpoint.MailNoted:        aMailIsInterrupted("sent 1", 1),
+	crashpoint.RoundWritten:  theRelayDiesWithReminders,
+	crashpoint.RelayDue:      aMailIsInterrupted("pending 1", 1),
+	crashpoint.RelayEnqueued: aMailIsInterrupted("pending 1", 1),
+	crashpoint.MailTaken:     aMailIsInterrupted("pending 1", 1),
+	crashpoint.MailClaimed:   aMailIsInterrupted("pending 1", 1),
+	crashpoint.MailSent:      aMailIsInterrupted("pending 1", 2), // the one window
+	crashpoint.MailNoted:     aMailIsInterrupted("sent 1", 1),
 }
 
 // TestCrashPoints shows for each point that a process dies there, and that

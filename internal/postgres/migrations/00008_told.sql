@@ -72,7 +72,6 @@ ALTER TABLE mails
     ADD told_status text,
     ADD recipient   bigint,
     ADD left_at     timestamptz,
-    ADD held        boolean NOT NULL DEFAULT false,
     ADD told_by     uuid,
     DROP CONSTRAINT mails_check,
     -- A mail is about one registration, about all of an address, or, a summary, about those of an address in one run: then
@@ -81,9 +80,8 @@ ALTER TABLE mails
     ADD CONSTRAINT mails_left CHECK (left_at IS NULL OR recipient IS NOT NULL);
 COMMENT ON COLUMN mails.revision IS 'The revision of the run whose time and place the last attempt told. What a registration was last told stands in the last of its mails that were sent. NULL: none was made, or the kind does not tell it.';
 COMMENT ON COLUMN mails.told_status IS 'The status of the registration that the last attempt told; NULL as revision.';
-COMMENT ON COLUMN mails.recipient IS 'A hash of the key of the address that the last attempt went to, or that the mail is held back from.';
+COMMENT ON COLUMN mails.recipient IS 'A hash of the key of the address that the last attempt went to.';
 COMMENT ON COLUMN mails.left_at IS 'When that attempt began; NULL if certainly nothing left. By it mails to one address are counted.';
-COMMENT ON COLUMN mails.held IS 'It was held back, since too much about the run had left to the address.';
 COMMENT ON COLUMN mails.told_by IS 'The summary that tells what this mail would have.';
 CREATE INDEX mails_left_at ON mails (recipient, left_at) WHERE left_at IS NOT NULL;
 CREATE INDEX mails_told_by ON mails (told_by) WHERE told_by IS NOT NULL;
