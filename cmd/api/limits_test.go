@@ -15,11 +15,11 @@ func TestLimits(t *testing.T) {
 		1100:    {888, 777},
 		228:     {16, 14},
 	} {
-		if got, err := limitsFor(c, files, 2); err != nil || got != want {
+		if got, err := limitsFor(c, files, 20); err != nil || got != want {
 			t.Errorf("with %d open files: %+v, %v, want %+v", files, got, err, want)
 		}
 	}
-	if _, err := limitsFor(c, 227, 2); err == nil || !strings.Contains(err.Error(), "needs 228") {
+	if _, err := limitsFor(c, 227, 20); err == nil || !strings.Contains(err.Error(), "needs 228") {
 		t.Errorf("with too few open files: %v", err)
 	}
 }

@@ -28,10 +28,6 @@ import (
 
 // serve runs the API until ctx ends.
 func serve(ctx context.Context, c config.Config, log *slog.Logger) error {
-	limits, err := findLimits(c, log)
-	if err != nil {
-		return err
-	}
 	// Accepting has connections of its own: no crowd of readers can take them.
 	ledger, err := postgres.Open(ctx, string(c.Postgres.URL), options(c, c.Intake.Committers))
 	if err != nil {
@@ -50,6 +46,10 @@ func serve(ctx context.Context, c config.Config, log *slog.Logger) error {
 	redis, err := taskqueue.ParseRedis(string(c.Redis.URL), c.Redis.Timeout)
 	if err != nil {
 		return fmt.Errorf("redis.url: %w", err)
+	}
+	limits, err := findLimits(c, redis, log)
+	if err != nil {
+		return err
 	}
 	messages := redis.Open()
 	defer messages.Close()

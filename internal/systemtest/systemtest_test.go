@@ -4,23 +4,17 @@ package systemtest
 
 import (
 	"bufio"
-	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"sync"
-	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
-
-	"github.com/google/uuid"
 
 	"github.com/lastseat/lastseat/internal/enrolltest"
 	"github.com/lastseat/lastseat/internal/pgtest"
@@ -199,87 +193,6 @@ func (p *process) stop() {
 	if code := p.cmd.ProcessState.ExitCode(); code != 0 {
 		p.t.Errorf("exit status %d", code)
 	}
-}
-
-// told is what somebody was told.
-type told struct {
-	ID     uuid.UUID `json:"id"`
-	Ticket int64     `json:"ticket"`
-	Status string    `json:"status"`
-	Final  bool      `json:"final"`
-}
-
-// rush has people ask for seats of a run over HTTP, in turn at the APIs, and
-// calls halfway once when half of them were answered. An answer that does not
-// come is asked for again with the same Idempotency-Key. It returns what each
-// was told with 202.
-func (s *site) rush(run string, people int, apis []*process, halfway func()) []told {
-	s.t.Helper()
-	var answered atomic.Int64
-	var once sync.Once
-	var wg sync.WaitGroup
-	answers := make([]told, people)
-	next := make(chan int)
-	for range 32 {
-		wg.Go(func() {
-			for n := range next {
-				for try := 0; ; try++ {
-					api := apis[(n+try)%len(apis)]
-					err := s.ask(api, run, n, &answers[n])
-					if err == nil {
-						break
-					}
-					if try > 200 {
-						s.t.Errorf("person %d gave up: %v", n, err)
-						break
-					}
-					time.Sleep(50 * time.Millisecond)
-				}
-				if answered.Add(1) >= int64(people/2) {
-					once.Do(halfway)
-				}
-			}
-		})
-	}
-	for n := range people {
-		next <- n
-	}
-	close(next)
-	wg.Wait()
-	return answers
-}
-
-func (s *site) ask(api *process, run string, n int, answer *told) error {
-	return s.askContext(context.Background(), api, run, n, answer)
-}
-
-func (s *site) askContext(ctx context.Context, api *process, run string, n int, answer *told) error {
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+api.API+"/v1/runs/"+run+"/registrations",
-		strings.NewReader(fmt.Sprintf(`{"name": "Person %d", "email": "p%d@example.org"}`, n, n)))
-	if err != nil {
-		return err
-	}
-	r.Header.Set("Content-Type", "application/json")
-	r.Header.Set("Idempotency-Key", fmt.Sprintf("person-%d", n))
-	return do(r, http.StatusAccepted, answer)
-}
-
-var client = &http.Client{Timeout: 40 * time.Second, Transport: &http.Transport{MaxIdleConnsPerHost: 64}}
-
-func do(r *http.Request, want int, v any) error {
-	answer, err := client.Do(r)
-	if err != nil {
-		return err
-	}
-	defer answer.Body.Close()
-	body, err := io.ReadAll(answer.Body)
-	if err != nil {
-		return err
-	}
-	if answer.StatusCode != want {
-		return errors.New(answer.Status + " " + string(body))
-	}
-	return json.Unmarshal(body, v)
 }
 
 // requireSettled waits until the run's line is decided, at most for within, and

@@ -48,6 +48,15 @@ func (r Redis) Open() redis.UniversalClient {
 	return redis.NewClient(&o)
 }
 
+// PoolSize returns how many connections a client from Open may have, apart from
+// subscriptions: ten for each processor, unless the URL says how many.
+func (r Redis) PoolSize() int {
+	o := r.options
+	client := redis.NewClient(&o) // which fills in the library's default, and connects to nothing
+	defer client.Close()
+	return client.Options().PoolSize
+}
+
 const (
 	// commandsAtOnce is how many commands of all servers of a process are on their
 	// way to Redis at once. Who finds no connection waits, for as long as for an
