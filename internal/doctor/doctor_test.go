@@ -24,7 +24,7 @@ func register(ticket int64, who string, status enroll.Status, reason enroll.Reas
 // unlimited is a run whose line has so many tickets, all settled, and seats.
 func unlimited(tickets int64, seats int) doctor.Run {
 	return doctor.Run{
-		Slug: "go-1", Standing: enroll.Standing{Taken: seats}, Settled: tickets, HasLine: true, Last: tickets, LastAcceptedAt: time.Unix(tickets, 0), Seats: seats,
+		Slug: "go-1", TimeZone: "Europe/Berlin", Standing: enroll.Standing{Taken: seats}, Settled: tickets, HasLine: true, Last: tickets, LastAcceptedAt: time.Unix(tickets, 0), Seats: seats,
 	}
 }
 
