@@ -167,8 +167,7 @@ func (r *Relay) classify(ctx context.Context, taken []enroll.DueMail) (pending, 
 // replace puts tasks in the place of those that are lost, and returns the mails
 // for which there is one now. The outbox lets one of several relays do so: it
 // gives the mail another name, by which the next look goes on if this relay dies
-// here. The lost tasks are removed last, so that nobody finds their names free
-// before.
+// here.
 func (r *Relay) replace(ctx context.Context, lost []enroll.DueMail) ([]enroll.DueMail, error) {
 	if len(lost) == 0 {
 		return nil, nil

@@ -86,21 +86,22 @@ func arguments(first any, ids []string) []any {
 	return all
 }
 
-// drop removes all there is of the tasks ARGV[2] and so on, except of those that
-// are pending. The keys of tasks begin with ARGV[1].
+// drop takes the tasks ARGV[2] and so on out of the queue, except those that are
+// pending. Their own keys, which begin with ARGV[1], stay for an hour.
 var drop = redis.NewScript(onList + `
 for i = 2, #ARGV do
     if not on[ARGV[i]] then
         redis.call("LREM", KEYS[2], 0, ARGV[i])
         for set = 3, #KEYS do redis.call("ZREM", KEYS[set], ARGV[i]) end
-        redis.call("DEL", ARGV[1] .. ARGV[i])
+        redis.call("EXPIRE", ARGV[1] .. ARGV[i], 3600)
     end
 end
 return redis.status_reply("OK")`)
 
-// Drop removes what is left of tasks that are lost, unless they are pending again.
+// Drop takes tasks that are lost out of the queue, unless they are pending again.
 // A server that still works on one of them goes on, and finds nothing to
-// acknowledge.
+// acknowledge. The names stay taken for an hour: another process may be about to
+// put a task on the queue by a name that it has read before.
 func (c *Client) Drop(ctx context.Context, queue string, ids []string) error {
 	if len(ids) == 0 {
 		return nil

@@ -2,6 +2,7 @@ package taskqueue_test
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"slices"
 	"testing"
@@ -98,8 +99,13 @@ func TestStatesAreAsynqs(t *testing.T) {
 			t.Fatalf("of dropped tasks there is left: %+v, %v", info, err)
 		}
 	}
-	if left, err := q.redis.Keys(t.Context(), keys+"t:*").Result(); err != nil || len(left) > 0 {
-		t.Errorf("these keys are left: %v (%v)", left, err)
+	for _, id := range []string{"one", "two"} {
+		if err := q.Enqueue(t.Context(), asynq.NewTask("a", nil), asynq.Queue(queue), asynq.TaskID(id)); !errors.Is(err, taskqueue.ErrTaken) {
+			t.Errorf("the name of a task that was dropped is free at once (%v)", err)
+		}
+		if left := q.redis.TTL(t.Context(), keys+"t:"+id).Val(); left <= 0 {
+			t.Errorf("it is taken for %s", left)
+		}
 	}
 }
 
