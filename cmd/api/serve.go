@@ -15,6 +15,7 @@ import (
 
 	"github.com/lastseat/lastseat/internal/calendar"
 	"github.com/lastseat/lastseat/internal/config"
+	"github.com/lastseat/lastseat/internal/enroll"
 	"github.com/lastseat/lastseat/internal/httpapi"
 	"github.com/lastseat/lastseat/internal/httpserver"
 	"github.com/lastseat/lastseat/internal/intake"
@@ -75,12 +76,16 @@ func serve(ctx context.Context, c config.Config, log *slog.Logger) error {
 	if err != nil {
 		return fmt.Errorf("mail.from: %w", err)
 	}
+	announcer := pubsub.NewAnnouncer(messages)
 	api, err := httpapi.New(store, in, w, store, store, httpapi.Options{
 		PublicURL:      c.API.PublicURL,
 		MaxBodyBytes:   c.API.MaxBodyBytes,
 		MaxWait:        c.API.MaxWait,
 		Organiser:      calendar.Organiser(*from),
 		OrganiserToken: string(c.API.OrganiserToken),
+		Corrected: func(run enroll.RunID, ticket int64) {
+			announcer.Announce(pubsub.Settled{RunID: run, First: ticket, Last: ticket})
+		},
 	}, log, reg)
 	if err != nil {
 		return err
@@ -138,6 +143,7 @@ func serve(ctx context.Context, c config.Config, log *slog.Logger) error {
 		return sender.Run(ringing)
 	})
 	g.Go(func() error { return w.Run(listening) })
+	g.Go(func() error { return announcer.Run(listening) })
 	g.Go(func() error {
 		return pubsub.ListenSettled(listening, messages, log, w.LookAtAll, func(s pubsub.Settled) { w.Settled(s.RunID, s.First, s.Last) })
 	})

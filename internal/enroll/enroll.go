@@ -152,6 +152,10 @@ type Registration struct {
 	ChangedAt        time.Time
 	WaitlistPosition int // place on the waiting list, 1 = first; 0 = none
 	Cancellation     Cancellation
+
+	// Retired tells that the registration has another ID by now, since its address
+	// was corrected. Nothing else is set then.
+	Retired bool
 }
 
 // Cancellation is the request to cancel a registration. The zero Cancellation is

@@ -39,6 +39,9 @@ const (
 // ErrNotHeld says that a registration has nothing to give up or to keep.
 var ErrNotHeld = Errorf(NotHeld, "the registration has neither a seat nor a place on the waiting list")
 
+// ErrCancelWaits says that what becomes of a registration is about to be decided.
+var ErrCancelWaits = Errorf(CancelWaits, "somebody has asked to cancel this registration: try again when that is decided")
+
 // ErrKeyReused says that an IdempotencyKey belongs to another request.
 var ErrKeyReused = Errorf(KeyReused, "this Idempotency-Key came with another body before")
 

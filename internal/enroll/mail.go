@@ -47,6 +47,7 @@ const (
 	MailChanged           MailKind = "changed"            // time, zone or place of the run have changed
 	MailReminder          MailKind = "reminder"           // the run begins soon
 	MailSummary           MailKind = "summary"            // how all your registrations for the run stand
+	MailMistakenAddress   MailKind = "mistaken_address"   // your address was entered by mistake, and is replaced
 	MailLinks             MailKind = "links"              // you asked for the links of all your registrations
 )
 
@@ -91,6 +92,7 @@ var mailRules = map[MailKind]mailRule{
 	MailChanged:           {holds: true, until: untilEnd, tells: true, paced: true},
 	MailReminder:          {status: Confirmed, until: untilStart, tells: true, paced: true},
 	MailSummary:           {until: untilEnd, tells: true, paced: true},
+	MailMistakenAddress:   {until: untilWeekAfter},
 	MailLinks:             {until: untilDayAfter},
 }
 
@@ -179,12 +181,15 @@ type Mail struct {
 	// There is at least one.
 	About []Enrolment
 	More  bool // the address has older ones, too
+	// Outdated tells that the mail was begun for an address that is no longer the
+	// registration's, or is to apologise to one that is its again.
+	Outdated bool
 }
 
 // Superseded tells whether the mail no longer says how things are, says nothing
 // new, or is about nothing that is still there.
 func (m Mail) Superseded() bool {
-	if len(m.About) == 0 {
+	if len(m.About) == 0 || m.Outdated {
 		return true
 	}
 	rule := mailRules[m.Kind]
@@ -252,8 +257,8 @@ type OutboxMail struct {
 	Run      string // the run's slug
 	Ticket   int64
 	Kind     MailKind
-	Sequence int // tells those of one kind about one registration apart
-	To       string
+	Sequence int    // tells those of one kind about one registration apart
+	To       string // empty = the address of a MailMistakenAddress that has ended: it is erased
 	State    MailState
 	Attempts int
 	DueAt    time.Time

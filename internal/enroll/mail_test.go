@@ -128,6 +128,7 @@ func TestOverdue(t *testing.T) {
 		enroll.MailChanged:           run.EndsAt,
 		enroll.MailReminder:          run.StartsAt,
 		enroll.MailSummary:           run.EndsAt,
+		enroll.MailMistakenAddress:   due.AddDate(0, 0, 7),
 		enroll.MailLinks:             due.AddDate(0, 0, 1),
 	}
 	for _, kind := range enroll.MailKinds() {

@@ -74,7 +74,10 @@ type Options struct {
 	Organiser      calendar.Organiser // of the calendar entries of courses that name none
 	OrganiserToken string             // what organisers show; empty = nobody is one
 	MaxBodyBytes   int64
-	MaxWait        time.Duration // the longest that ?wait= holds an answer
+	// Corrected tells every API that a registration has become something else, so
+	// that whoever waits with its old id hears of it.
+	Corrected func(run enroll.RunID, ticket int64)
+	MaxWait   time.Duration // the longest that ?wait= holds an answer
 }
 
 type api struct {

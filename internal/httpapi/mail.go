@@ -51,7 +51,7 @@ type mailJSON struct {
 	Ticket   int64            `json:"ticket"`
 	Kind     enroll.MailKind  `json:"kind"`
 	Sequence int              `json:"sequence"`
-	Email    string           `json:"email"`
+	Email    *string          `json:"email"`
 	State    enroll.MailState `json:"state"`
 	Attempts int              `json:"attempts"`
 	DueAt    *time.Time       `json:"due_at"`
@@ -63,7 +63,7 @@ type mailJSON struct {
 
 func showMail(m enroll.OutboxMail) mailJSON {
 	shown := mailJSON{
-		ID: m.ID, Ticket: m.Ticket, Kind: m.Kind, Sequence: m.Sequence, Email: m.To, State: m.State, Attempts: m.Attempts,
+		ID: m.ID, Ticket: m.Ticket, Kind: m.Kind, Sequence: m.Sequence, Email: unlessZero(m.To), State: m.State, Attempts: m.Attempts,
 		DueAt: instant(m.DueAt), NextAt: instant(m.NextAt), EndedAt: instant(m.EndedAt), ToldBy: m.ToldBy,
 	}
 	if m.Problem != "" {

@@ -55,12 +55,16 @@ func (a *api) correctPerson(c *gin.Context) error {
 		return err
 	}
 	c.Set(ticketKey, ticket)
-	if r.Status != enroll.Confirmed && r.Status != enroll.Waitlisted { // at the door: correcting holds up the line
+	switch { // here already: correcting holds up the line
+	case r.Status != enroll.Confirmed && r.Status != enroll.Waitlisted:
 		return enroll.ErrNotHeld
+	case r.Cancellation.Status == enroll.Queued:
+		return enroll.ErrCancelWaits
 	}
 	if err := a.line.CorrectPerson(ctx, run, ticket, name, address); err != nil {
 		return err
 	}
+	a.options.Corrected(r.RunID, ticket)
 	c.JSON(http.StatusOK, personJSON{ticket, name, address.Typed, r.Status})
 	return nil
 }

@@ -120,6 +120,7 @@ func start(t testing.TB, p place) *service {
 	url := "http://" + server.Listener.Addr().String()
 	api, err := httpapi.New(p.catalogue(store), p.intake(in), s.watch, store, store, httpapi.Options{
 		PublicURL: url, Organiser: calendar.Organiser{Name: "Lastseat", Address: "seats@example.org"}, OrganiserToken: token, MaxBodyBytes: maxBodyBytes, MaxWait: p.maxWait,
+		Corrected: func(run enroll.RunID, ticket int64) { s.watch.Settled(run, ticket, ticket) },
 	}, log, s.registry)
 	if err != nil {
 		t.Fatal(err)

@@ -1,6 +1,7 @@
 package mail_test
 
 import (
+	"fmt"
 	"maps"
 	netmail "net/mail"
 	"slices"
@@ -47,7 +48,7 @@ func TestCompose_sets_the_headers(t *testing.T) {
 		if m.Kind == enroll.MailChanged || m.Kind == enroll.MailSummary {
 			want["Message-Id"] = "<c0ffee00-0000-4000-8000-000000000001.1@lastseat.example>"
 		}
-		if m.Kind == enroll.MailLinks {
+		if m.Kind == enroll.MailLinks || m.Kind == enroll.MailMistakenAddress {
 			want["From"] = `"Lastseat" <hello@lastseat.example>`
 			delete(want, "Reply-To")
 		}
@@ -107,6 +108,9 @@ func TestCompose_says_the_same_in_both_parts(t *testing.T) {
 			t.Errorf("the HTML says\n%q\nand the text\n%q", shown, want)
 		}
 		var want []string
+		if m.Kind == enroll.MailMistakenAddress {
+			m.About = nil // it leads nowhere
+		}
 		for _, e := range m.About {
 			link := "https://lastseat.example/v1/registrations/" + e.ID.String()
 			if want = append(want, link); !strings.Contains(got.plain, " "+link+"\n") {
@@ -274,6 +278,12 @@ func TestCompose_shows_no_name_that_is_a_link(t *testing.T) {
 			if strings.Contains(got.decoded(t, "Subject"), name) {
 				t.Errorf("the subject names %q", name)
 			}
+			if m.Kind == enroll.MailMistakenAddress {
+				if strings.Contains(got.plain, name) || strings.Contains(got.shown(), name) {
+					t.Errorf("%q is shown in\n%s", name, got.plain)
+				}
+				return
+			}
 			greeting, _, _ := strings.Cut(got.plain, ",\n\n")
 			if _, greeted, _ := strings.Cut(greeting, map[enroll.Language]string{enroll.English: "Hello", enroll.German: "Guten Tag"}[m.Language]); greeted != want {
 				t.Errorf("%q is greeted as %q", name, greeted)
@@ -358,6 +368,22 @@ func TestNew_wants_an_address_that_can_stand_in_a_header(t *testing.T) {
 	} {
 		if _, err := mail.New(mail.Options{From: netmail.Address{Address: typed}}); (err == nil) != fine {
 			t.Errorf("%q: got %v", typed, err)
+		}
+	}
+}
+
+// TestCompose_tells_a_mistaken_address_nothing of the registration.
+func TestCompose_tells_a_mistaken_address_nothing(t *testing.T) {
+	t.Parallel()
+	for _, language := range enroll.Languages {
+		m := mailOf(t, enroll.MailMistakenAddress, language)
+		got := receive(t, m)
+		e := m.About[0]
+		text := got.plain + got.html + got.decoded(t, "Subject") + got.decoded(t, "From") + got.calendar + fmt.Sprint(got.header)
+		for _, secret := range []string{string(e.Name), e.For.Title, e.For.Place, e.For.Organiser, e.For.ReplyTo, e.Run, e.ID.String(), "2027-03", "http"} {
+			if strings.Contains(text, secret) {
+				t.Errorf("%s: it says %q:\n%s", language, secret, text)
+			}
 		}
 	}
 }

@@ -79,7 +79,6 @@ func (c *Composer) letter(k kind, m enroll.Mail) (letter, error) {
 		Language: m.Language,
 		Subject:  subject,
 		Greeting: w.greeting,
-		Name:     shownName(nameOf(m.About)),
 		Open:     w.open,
 		Closing:  w.closing,
 		Sender:   oneLine(c.sender(m)),
@@ -89,6 +88,10 @@ func (c *Composer) letter(k kind, m enroll.Mail) (letter, error) {
 			l.Paragraphs = append(l.Paragraphs, line)
 		}
 	}
+	if m.Kind == enroll.MailMistakenAddress {
+		return l, nil // whoever owns the address learns nothing of the registration
+	}
+	l.Name = shownName(nameOf(m.About))
 	for _, e := range m.About {
 		facts, err := w.facts(m, e)
 		if err != nil {

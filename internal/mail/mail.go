@@ -129,8 +129,8 @@ func (c *Composer) attachEntries(msg *gomail.Msg, k kind, m enroll.Mail) error {
 func (c *Composer) address(msg *gomail.Msg, m enroll.Mail, sender string) {
 	msg.FromMailAddress(&netmail.Address{Name: displayName(sender), Address: c.from.Address})
 	msg.ToMailAddress(&netmail.Address{Address: m.To.Mailbox()})
-	if m.Kind == enroll.MailLinks {
-		return // it tells of several courses
+	if ofInstallation(m.Kind) {
+		return
 	}
 	// An address that does not parse would break the header. Answers go to the
 	// sender then.
@@ -139,9 +139,15 @@ func (c *Composer) address(msg *gomail.Msg, m enroll.Mail, sender string) {
 	}
 }
 
+// ofInstallation tells whether a kind of mail names no course's organiser: it tells
+// of several courses, or must not say of which.
+func ofInstallation(k enroll.MailKind) bool {
+	return k == enroll.MailLinks || k == enroll.MailMistakenAddress
+}
+
 // sender returns the name a mail is signed with.
 func (c *Composer) sender(m enroll.Mail) string {
-	if m.Kind == enroll.MailLinks {
+	if ofInstallation(m.Kind) {
 		return c.from.Name
 	}
 	return cmp.Or(m.About[0].For.Organiser, c.from.Name)

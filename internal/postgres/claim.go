@@ -175,7 +175,7 @@ const linksMost = 100
 
 // readMail reads what a mail tells: its registration; or the $2 newest ones of
 // its address; or of those in one run the $2 that matter most, if it is a
-// summary. While the mail is claimed, time and place are of the revision that the
+// summary. A mail may have an address of its own: see mails.email. While the mail is claimed, time and place are of the revision that the
 // claim has noted, whatever has become of the run since.
 const readMail = `
 SELECT m.kind, m.due_at, clock_timestamp(), coalesce(q.language, r.language), q.name, q.email, q.email_key,
@@ -185,16 +185,16 @@ SELECT m.kind, m.due_at, clock_timestamp(), coalesce(q.language, r.language), q.
        c.slug, c.title, now.place, now.time_zone, r.language, c.organiser, c.reply_to, now.revision, now.starts_at, now.ends_at,
        r.promote_until, r.opens_at, r.closes_at, r.waitlist_ended, r.called_off, ` + wasSeated + `,
        CASE WHEN m.kind = 'already_registered' THEN ` + askedFor + ` END,
-       coalesce(t.status, ''), t.at, t.of_seat, coalesce(old.starts_at, now.starts_at), coalesce(old.ends_at, now.ends_at),
+       CASE WHEN m.ended_at IS NULL THEN coalesce(m.email, '') ELSE '' END, coalesce(m.email_key, ''), coalesce(t.status, ''), t.at, t.of_seat, coalesce(old.starts_at, now.starts_at), coalesce(old.ends_at, now.ends_at),
        coalesce(old.time_zone, now.time_zone), coalesce(old.place, now.place)
 FROM mails m
 CROSS JOIN LATERAL (
-    (SELECT q.* FROM requests q WHERE m.email_key IS NULL AND q.run_id = m.run_id AND q.ticket = m.ticket)
+    (SELECT q.* FROM requests q WHERE (m.email_key IS NULL OR m.kind = 'mistaken_address') AND q.run_id = m.run_id AND q.ticket = m.ticket)
     UNION ALL
     (SELECT q.* FROM requests q WHERE m.run_id IS NULL AND q.email_key = m.email_key ORDER BY q.accepted_at DESC LIMIT $2)
     UNION ALL
     (SELECT q.* FROM (SELECT q.* FROM requests q WHERE q.email_key = m.email_key OFFSET 0) q
-     WHERE q.run_id = m.run_id
+     WHERE q.run_id = m.run_id AND m.kind <> 'mistaken_address'
      ORDER BY q.status IN ('confirmed', 'waitlisted') DESC, EXISTS (
          SELECT FROM (SELECT told_status, left_at FROM mails o WHERE o.run_id = q.run_id AND o.ticket = q.ticket OFFSET 0) o
          WHERE o.told_status = 'confirmed' AND o.left_at IS NOT NULL
@@ -281,13 +281,14 @@ func scanEnrolment(rows pgx.Rows, m *enroll.Mail) error {
 		lang                      enroll.Language
 		decided, promoteUntil, at *time.Time
 		told                      = &e.Told
+		own                       enroll.Address // of a mail that is to, or has gone to, another address
 	)
 	err := rows.Scan(&m.Kind, &m.DueAt, &m.Now, &lang, &e.Name, &to.Typed, &to.Key,
 		&e.ID, &e.RunID, &e.Run, &e.Ticket, &e.Status, &e.Reason, &e.AcceptedAt, &decided, &e.SettledTicket, &e.WaitlistPosition,
 		&e.For.Course, &e.For.Title, &e.For.Place, &e.For.TimeZone, &e.For.Language, &e.For.Organiser, &e.For.ReplyTo,
 		&e.For.Revision, &e.For.StartsAt, &e.For.EndsAt,
 		&promoteUntil, &e.For.OpensAt, &e.For.ClosesAt, &e.For.WaitlistEnded, &e.For.CalledOff, &e.Seated, &e.AskedFor,
-		&told.Status, &at, &told.Entry, &told.Schedule.StartsAt, &told.Schedule.EndsAt, &told.Schedule.TimeZone, &told.Schedule.Place)
+		&own.Typed, &own.Key, &told.Status, &at, &told.Entry, &told.Schedule.StartsAt, &told.Schedule.EndsAt, &told.Schedule.TimeZone, &told.Schedule.Place)
 	if err != nil {
 		return err
 	}
@@ -300,7 +301,10 @@ func scanEnrolment(rows pgx.Rows, m *enroll.Mail) error {
 	told.Entry = told.Entry && (told.Status == "" || told.Status == enroll.Waitlisted || told.Status == enroll.Confirmed)
 	e.For.ID, e.For.Slug = e.RunID, e.Run
 	if len(m.About) == 0 {
-		m.To, m.Language = to, lang
+		m.To, m.Language, m.Outdated = to, lang, own.Typed != ""
+	}
+	if m.Kind == enroll.MailMistakenAddress { // outdated if it was corrected to and fro
+		m.To, m.Outdated = own, own.Key == to.Key
 	}
 	m.About = append(m.About, e)
 	return nil

@@ -88,7 +88,9 @@ func (s *Store) RequestLinks(ctx context.Context, address enroll.AddressKey) err
 }
 
 const selectMails = `
-SELECT m.id, r.slug, m.ticket, m.kind, m.sequence, q.email, m.state, m.attempts, m.due_at, m.next_at, m.ended_at, m.problem, m.told_by
+SELECT m.id, r.slug, m.ticket, m.kind, m.sequence,
+       CASE WHEN m.kind = 'mistaken_address' THEN coalesce(m.email, '') ELSE coalesce(m.email, q.email) END,
+       m.state, m.attempts, m.due_at, m.next_at, m.ended_at, m.problem, m.told_by
 FROM mails m
 CROSS JOIN LATERAL (SELECT slug FROM runs r WHERE r.id = m.run_id LIMIT 1) r
 CROSS JOIN LATERAL (SELECT email FROM requests q WHERE q.run_id = m.run_id AND q.ticket = m.ticket LIMIT 1) q `
@@ -138,8 +140,9 @@ ORDER BY m.sequence DESC LIMIT 1`
 
 // ResendMail writes the mail anew, as another message, and returns its state. A
 // mail that still waits is made due now in place of that. The error has code
-// NotFound if there is no such mail about a registration of the run, and Obsolete
-// if it would be skipped. What a summary did not get told the new one takes over.
+// NotFound if there is no such mail about a registration of the run, Obsolete if it
+// would be skipped, and Corrected if its address is erased. What a summary did not
+// get told the new one takes over.
 func (s *Store) ResendMail(ctx context.Context, run string, id uuid.UUID) (enroll.OutboxMail, error) {
 	const doing = "sending a mail again"
 	found, err := collect(ctx, s, doing, scanOutboxMail, newestOfMail, id, run)
@@ -148,6 +151,8 @@ func (s *Store) ResendMail(ctx context.Context, run string, id uuid.UUID) (enrol
 		return enroll.OutboxMail{}, err
 	case len(found) == 0:
 		return enroll.OutboxMail{}, notFound("mail")
+	case found[0].To == "":
+		return enroll.OutboxMail{}, enroll.Errorf(enroll.Corrected, "the address of this mail is erased, since it was entered by mistake: it cannot be sent again")
 	case found[0].State != enroll.MailPending:
 		m := enroll.Mail{ID: id}
 		batch := &pgx.Batch{}
@@ -170,10 +175,10 @@ func (s *Store) ResendMail(ctx context.Context, run string, id uuid.UUID) (enrol
 				SELECT sequence, state FROM mails l WHERE l.run_id = m.run_id AND l.ticket = m.ticket AND l.kind = m.kind
 				ORDER BY sequence DESC LIMIT 1
 			) last
-			WHERE m.id = $1 AND last.state <> 'pending'
+			WHERE m.id = $1 AND last.state <> 'pending' AND m.kind <> $2
 			RETURNING id
 		)
-		UPDATE mails o SET told_by = again.id FROM again, mails m WHERE m.id = $1 AND m.state <> 'sent' AND o.told_by = m.id`, id)
+		UPDATE mails o SET told_by = again.id FROM again, mails m WHERE m.id = $1 AND m.state <> 'sent' AND o.told_by = m.id`, id, enroll.MailMistakenAddress)
 	batch.Queue(`
 		UPDATE mails l SET next_at = clock_timestamp()
 		FROM mails m

@@ -21,14 +21,19 @@ CROSS JOIN LATERAL (SELECT slug, settled_ticket FROM runs r WHERE r.id = q.run_i
 LEFT JOIN LATERAL (SELECT ticket, status FROM requests c WHERE c.run_id = q.run_id AND c.target = q.ticket LIMIT 1) c ON true
 WHERE q.kind = 'register' `
 
-// Registrations returns the registrations with these ids, in any order. Unknown
-// ids are left out.
+// Registrations returns the registrations with these ids, in any order, those with
+// an id that was retired as nothing but that. Unknown ids are left out.
 func (s *Store) Registrations(ctx context.Context, ids []uuid.UUID) ([]enroll.Registration, error) {
 	plain := make([][16]byte, len(ids)) // which the driver encodes without reflection
 	for i, id := range ids {
 		plain[i] = id
 	}
-	return collect(ctx, s, "reading registrations", scanRegistration, selectRegistrations+`AND q.id = ANY($1)`, plain)
+	found, err := collect(ctx, s, "reading registrations", scanRegistration, selectRegistrations+`AND q.id = ANY($1)`, plain)
+	if err != nil || len(found) == len(ids) {
+		return found, err
+	}
+	retired, err := s.retiredRegistrations(ctx, plain)
+	return append(found, retired...), err
 }
 
 // RegistrationAt returns the registration of the run with the ticket, or an error

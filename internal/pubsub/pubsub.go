@@ -82,7 +82,8 @@ func ListenWake(ctx context.Context, c redis.UniversalClient, log *slog.Logger, 
 	})
 }
 
-// Settled says that the tickets First to Last of a run are decided.
+// Settled says that the tickets First to Last of a run are decided, or have become
+// something else: whoever waits for one of them reads it.
 type Settled struct {
 	RunID       enroll.RunID
 	First, Last int64

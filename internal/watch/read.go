@@ -19,8 +19,9 @@ type answer struct {
 	err error
 }
 
-// Get returns the registration, or an error of code NotFound or Unavailable, or
-// the context's. It takes readTimeout at most, however many reads are ahead of it.
+// Get returns the registration, or an error of code NotFound, Corrected or
+// Unavailable, or the context's. It takes readTimeout at most, however many reads
+// are ahead of it.
 func (w *Watch) Get(ctx context.Context, id uuid.UUID) (enroll.Registration, error) {
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
@@ -48,7 +49,7 @@ func (w *Watch) answer(all []*read) {
 		a := answer{err: err}
 		if err == nil {
 			var known bool
-			if a.Registration, known = found[r.id]; !known {
+			if a, known = found[r.id]; !known {
 				a.err = enroll.Errorf(enroll.NotFound, "there is no such registration")
 			}
 		}
@@ -56,16 +57,18 @@ func (w *Watch) answer(all []*read) {
 	}
 }
 
-func (w *Watch) lookup(ids []uuid.UUID) (map[uuid.UUID]enroll.Registration, error) {
+func (w *Watch) lookup(ids []uuid.UUID) (map[uuid.UUID]answer, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), readTimeout)
 	defer cancel()
 	all, err := w.reader.Registrations(ctx, ids)
 	if err != nil {
 		return nil, err
 	}
-	found := make(map[uuid.UUID]enroll.Registration, len(all))
+	found := make(map[uuid.UUID]answer, len(all))
 	for _, r := range all {
-		found[r.ID] = r
+		if found[r.ID] = (answer{Registration: r}); r.Retired {
+			found[r.ID] = answer{err: enroll.ErrCorrected}
+		}
 	}
 	return found, nil
 }

@@ -29,7 +29,8 @@ const (
 	lookEvery = 3 * time.Second
 )
 
-// Reader reads registrations by id and leaves out unknown ones.
+// Reader reads registrations by id and leaves out unknown ones. Those whose id was
+// retired are nothing but that.
 type Reader interface {
 	Registrations(ctx context.Context, ids []uuid.UUID) ([]enroll.Registration, error)
 }
@@ -67,7 +68,7 @@ type waiter struct {
 	id     uuid.UUID
 	run    enroll.RunID
 	ticket int64
-	news   chan enroll.Registration // has room for one: the latest state
+	news   chan answer // has room for one: the latest state
 }
 
 // New returns a watch over what reader reads.
@@ -104,13 +105,16 @@ func (w *Watch) Wait(ctx context.Context, id uuid.UUID, d time.Duration, enough 
 	defer up.Stop()
 	for {
 		select {
-		case r = <-me.news:
-			if enough(r) {
-				return r, nil
+		case news := <-me.news:
+			if r = news.Registration; news.err != nil || enough(r) {
+				return r, news.err
 			}
 		case <-up.C:
 			select {
-			case r = <-me.news: // at the same instant
+			case news := <-me.news: // at the same instant
+				if r = news.Registration; news.err != nil {
+					return r, news.err
+				}
 			default:
 			}
 			if r.Status == enroll.Queued {
@@ -126,7 +130,7 @@ func (w *Watch) Wait(ctx context.Context, id uuid.UUID, d time.Duration, enough 
 }
 
 func (w *Watch) join(r enroll.Registration, since time.Time) (*waiter, error) {
-	me := &waiter{id: r.ID, run: r.RunID, ticket: r.Ticket, news: make(chan enroll.Registration, 1)}
+	me := &waiter{id: r.ID, run: r.RunID, ticket: r.Ticket, news: make(chan answer, 1)}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	switch {
@@ -168,7 +172,8 @@ func (w *Watch) Waiting() int {
 	return w.waiting
 }
 
-// Settled tells that the tickets first to last of a run are decided.
+// Settled tells that the tickets first to last of a run are decided, or have become
+// something else.
 func (w *Watch) Settled(run enroll.RunID, first, last int64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -256,8 +261,8 @@ func (w *Watch) refresh() {
 			return
 		}
 		for _, each := range waiters[:n] {
-			if r, known := found[each.id]; known {
-				each.tell(r)
+			if news, known := found[each.id]; known {
+				each.tell(news)
 			}
 		}
 		ids, waiters = ids[n:], waiters[n:]
@@ -265,10 +270,10 @@ func (w *Watch) refresh() {
 }
 
 // tell replaces news that were not taken yet. Only refresh calls it.
-func (each *waiter) tell(r enroll.Registration) {
+func (each *waiter) tell(news answer) {
 	select {
 	case <-each.news:
 	default:
 	}
-	each.news <- r
+	each.news <- news
 }
