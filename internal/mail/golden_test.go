@@ -70,8 +70,12 @@ func TestCompose_writes_the_golden_mails(t *testing.T) {
 // requireGolden compares a mail with the golden file of the name.
 func requireGolden(t *testing.T, name string, m enroll.Mail) {
 	t.Helper()
-	path := fmt.Sprintf("testdata/%s.%s.golden", name, m.Language)
-	got := receive(t, m).readable(t)
+	compareGolden(t, fmt.Sprintf("testdata/%s.%s.golden", name, m.Language), receive(t, m).readable(t))
+}
+
+// compareGolden compares a text with a golden file.
+func compareGolden(t *testing.T, path, got string) {
+	t.Helper()
 	if *update {
 		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
 			t.Fatal(err)

@@ -48,6 +48,7 @@ type about struct {
 
 	// What the run's life allows as of now: see enroll.Life. No mail asks for what
 	// the API refuses.
+	Begun       bool // the run has
 	MayGiveUp   bool // the seat or the place that there is
 	MayRegister bool
 	ListOpen    bool // whoever waits can still be promoted
@@ -62,7 +63,7 @@ func (c *Composer) letter(k kind, m enroll.Mail) (letter, error) {
 		Title: oneLine(first.For.Title),
 		Waits: first.Status == enroll.Waitlisted, Removed: first.Reason == enroll.Removed, Refused: first.Status == enroll.Rejected,
 		Seated: first.Seated, Others: len(first.AskedFor) > 0,
-		MayGiveUp: life.MayGiveUp(first.Status), MayRegister: life.MayRegister(), ListOpen: !life.ListEnded,
+		Begun: life.Begun, MayGiveUp: life.MayGiveUp(first.Status), MayRegister: life.MayRegister(), ListOpen: !life.ListEnded,
 	}
 	a.NewTime, a.NewPlace = changes(first)
 	for _, e := range m.About {

@@ -75,6 +75,7 @@ func mailOf(t testing.TB, kind enroll.MailKind, language enroll.Language) enroll
 		first := m.About[0]
 		first.ID, first.Ticket, first.Status = uuid.UUID{15: 1}, 5, enroll.Cancelled
 		never := first
+		never.Seated = false
 		never.ID, never.Ticket, never.Told = uuid.UUID{15: 2}, 6, enroll.Told{Schedule: first.For.Schedule()}
 		m.About = append(m.About, first, never)
 	case enroll.MailLinks:
@@ -211,7 +212,7 @@ func (r *received) readPart(t testing.TB, header func(string) string, body io.Re
 	case "text/html":
 		r.html = strings.ReplaceAll(string(content), "\r\n", "\n")
 	case "text/calendar":
-		r.calendar = string(content)
+		r.calendar += string(content)
 		_, disposition, err := mime.ParseMediaType(header("Content-Disposition"))
 		if err != nil || !strings.HasPrefix(r.calendar, "BEGIN:VCALENDAR\r\n") {
 			t.Errorf("got the calendar %q and %v", r.calendar, err)
