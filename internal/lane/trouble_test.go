@@ -261,10 +261,13 @@ func TestLanesInTrouble(t *testing.T) {
 		// As a worker leaves it that is killed in the handler: active, with a
 		// lease that runs out.
 		const keys = "asynq:{run:a}:"
-		expired := redis.Z{Score: float64(time.Now().Add(-2 * time.Minute).Unix()), Member: "1"}
+		id, err := p.client.RPopLPush(t.Context(), keys+"pending", keys+"active").Result()
+		if err != nil {
+			t.Fatal(err)
+		}
+		expired := redis.Z{Score: float64(time.Now().Add(-2 * time.Minute).Unix()), Member: id}
 		for _, err := range []error{
-			p.client.RPopLPush(t.Context(), keys+"pending", keys+"active").Err(),
-			p.client.HSet(t.Context(), keys+"t:1", "state", "active").Err(),
+			p.client.HSet(t.Context(), keys+"t:"+id, "state", "active").Err(),
 			p.client.ZAdd(t.Context(), keys+"lease", expired).Err(),
 		} {
 			if err != nil {
