@@ -11,7 +11,7 @@ import (
 // the same transaction.
 const wasSeated = `
 CASE WHEN q.status <> 'cancelled' THEN q.status = 'confirmed'
-     ELSE EXISTS (SELECT FROM mails o WHERE o.run_id = q.run_id AND o.ticket = q.ticket AND o.kind IN ('confirmed', 'promoted')) END`
+     ELSE (SELECT true FROM mails o WHERE o.run_id = q.run_id AND o.ticket = q.ticket AND o.kind IN ('confirmed', 'promoted') LIMIT 1) IS TRUE END`
 
 // askedFor lists the other names, three at most, for which the address of the
 // registration q has asked again since the mail before m, which told of that. What
