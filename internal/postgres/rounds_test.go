@@ -352,7 +352,7 @@ func TestNoticesAreWrittenFromACursor(t *testing.T) {
 		o := crowd(t)
 		accept(t, o.Store, enrolltest.Person("a", 100)) // ticket 26, undecided
 		o.move(time.Hour)
-		for step(o) == 4 { //nolint:revive // to the end of the line
+		for step(o) == 4 { // to the end of the line
 		}
 		settle(t, o.Store, o.run)
 		for _, m := range o.sendAll() {

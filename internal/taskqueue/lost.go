@@ -13,11 +13,11 @@ import (
 type State int
 
 const (
-	// Lost: the queue will not hand the task out, although its id may be taken.
+	// Lost says that the queue will not hand the task out, although its id may be taken.
 	Lost State = 0
-	// Pending: the task waits for a server.
+	// Pending says that the task waits for a server.
 	Pending State = 1
-	// Active: a server has the task, and a lease on it.
+	// Active says that a server has the task, and a lease on it.
 	Active State = 2
 )
 
