@@ -144,6 +144,9 @@ type Told struct {
 	// Schedule is when and where the run was said to take place; if no mail has
 	// said it, then when and where it was to take place at the time of the request.
 	Schedule Schedule
+	// Seat tells that a mail which may have arrived told of a seat, whatever was told
+	// after it.
+	Seat bool
 	// Entry tells that the calendar entry may stand in the person's calendar.
 	Entry bool
 }

@@ -54,6 +54,7 @@ func mailOf(t testing.TB, kind enroll.MailKind, language enroll.Language) enroll
 			},
 		}},
 	}
+	told := enroll.Told{Status: enroll.Confirmed, At: now.AddDate(0, 0, -5), Schedule: m.About[0].For.Schedule(), Seat: true, Entry: true}
 	switch kind {
 	case enroll.MailFull:
 		m.About[0].Status, m.About[0].Reason, m.About[0].Seated = enroll.Rejected, enroll.Full, false
@@ -62,9 +63,9 @@ func mailOf(t testing.TB, kind enroll.MailKind, language enroll.Language) enroll
 	case enroll.MailNotPromoted:
 		m.About[0].Status, m.About[0].Seated = enroll.NotPromoted, false
 	case enroll.MailCancelled:
-		m.About[0].Status = enroll.Cancelled
+		m.About[0].Status, m.About[0].Told = enroll.Cancelled, told
 	case enroll.MailCalledOff:
-		m.About[0].Status, m.About[0].Reason = enroll.Cancelled, enroll.RunCalledOff
+		m.About[0].Status, m.About[0].Reason, m.About[0].Told = enroll.Cancelled, enroll.RunCalledOff, told
 	case enroll.MailChanged:
 		told := m.About[0].For.Schedule()
 		told.StartsAt, told.EndsAt = told.StartsAt.Add(-24*time.Hour), told.EndsAt.Add(-25*time.Hour)

@@ -24,7 +24,7 @@ var situations = []struct {
 	{"moved", func(m *enroll.Mail) {
 		each(m, func(e *enroll.Enrolment) {
 			if e.Told = (enroll.Told{Schedule: e.For.Schedule()}); e.Status != enroll.Queued {
-				e.Told.Status, e.Told.At, e.Told.Entry = e.Status, m.DueAt.AddDate(0, 0, -7), e.Seated
+				e.Told.Status, e.Told.At, e.Told.Seat, e.Told.Entry = e.Status, m.DueAt.AddDate(0, 0, -7), e.Seated, e.Seated
 			}
 			e.For.StartsAt, e.For.EndsAt = e.For.StartsAt.AddDate(0, 1, 0), e.For.EndsAt.AddDate(0, 1, 0)
 			e.For.Place, e.For.Revision = "Online", 2
@@ -58,10 +58,11 @@ var readers = []struct {
 	change func(*enroll.Enrolment)
 }{
 	{enroll.MailAlreadyRegistered, "asked for another person", func(e *enroll.Enrolment) { e.AskedFor = []enroll.Name{"Charles Babbage"} }},
-	{enroll.MailCancelled, "waited", func(e *enroll.Enrolment) { e.Seated = false }},
+	{enroll.MailCancelled, "waited", func(e *enroll.Enrolment) { e.Seated, e.Told = false, enroll.Told{} }},
+	{enroll.MailCancelled, "was not told of the seat", func(e *enroll.Enrolment) { e.Told = enroll.Told{} }},
 	{enroll.MailCancelled, "was removed", func(e *enroll.Enrolment) { e.Reason = enroll.Removed }},
-	{enroll.MailCalledOff, "waited", func(e *enroll.Enrolment) { e.Seated = false }},
-	{enroll.MailCalledOff, "was refused", func(e *enroll.Enrolment) { e.Status, e.Seated = enroll.Rejected, false }},
+	{enroll.MailCalledOff, "waited", func(e *enroll.Enrolment) { e.Seated, e.Told = false, enroll.Told{} }},
+	{enroll.MailCalledOff, "was refused", func(e *enroll.Enrolment) { e.Status, e.Seated, e.Told = enroll.Rejected, false, enroll.Told{} }},
 	{enroll.MailChanged, "waits", func(e *enroll.Enrolment) { e.Status, e.Seated, e.WaitlistPosition = enroll.Waitlisted, false, 3 }},
 }
 
@@ -128,7 +129,7 @@ func requireTrue(t *testing.T, m enroll.Mail, got received) {
 		"an entry of somebody without seat": published && first.Status != enroll.Confirmed,
 		"looking forward to what has begun": says("look forward", "freuen uns") && life.Begun,
 		"to delete what was never there":    says("please delete", "löschen sie") && !first.Seated,
-		"a striking out of what never was":  strings.Contains(got.calendar, "METHOD:CANCEL") && !slices.ContainsFunc(m.About, func(e enroll.Enrolment) bool { return e.Seated }),
+		"a striking out of what never was":  strings.Contains(got.calendar, "METHOD:CANCEL") && !slices.ContainsFunc(m.About, func(e enroll.Enrolment) bool { return e.Told.Entry || e.Told.Seat }),
 		"looking forward to what is over":   says("look forward", "freuen uns") && (life.Window == enroll.Over || life.Window == enroll.WindowCalledOff),
 		"a place on a list that has ended":  says("keep your place", "warteliste behalten") && life.ListEnded,
 		"an old time that was not told":     says("previous", "bisheriger") && first.Told.Status == "",

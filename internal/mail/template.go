@@ -88,7 +88,7 @@ func (k kind) entry(m enroll.Mail, e enroll.Enrolment) calendar.Method {
 		return calendar.Cancel
 	case k.calendar == calendar.Publish && !seated: // there is no seat to enter
 		return ""
-	case !e.Seated: // a calendar never had an entry
+	case k.calendar == calendar.Cancel && !e.Told.Seat: // no mail has put an entry into a calendar
 		return ""
 	}
 	return k.calendar

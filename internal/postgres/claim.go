@@ -288,7 +288,7 @@ func scanEnrolment(rows pgx.Rows, m *enroll.Mail) error {
 		&e.For.Course, &e.For.Title, &e.For.Place, &e.For.TimeZone, &e.For.Language, &e.For.Organiser, &e.For.ReplyTo,
 		&e.For.Revision, &e.For.StartsAt, &e.For.EndsAt,
 		&promoteUntil, &e.For.OpensAt, &e.For.ClosesAt, &e.For.WaitlistEnded, &e.For.CalledOff, &e.Seated, &e.AskedFor,
-		&own.Typed, &own.Key, &told.Status, &at, &told.Entry, &told.Schedule.StartsAt, &told.Schedule.EndsAt, &told.Schedule.TimeZone, &told.Schedule.Place)
+		&own.Typed, &own.Key, &told.Status, &at, &told.Seat, &told.Schedule.StartsAt, &told.Schedule.EndsAt, &told.Schedule.TimeZone, &told.Schedule.Place)
 	if err != nil {
 		return err
 	}
@@ -298,7 +298,7 @@ func scanEnrolment(rows pgx.Rows, m *enroll.Mail) error {
 		}
 	}
 	// Whoever was told since that the seat is gone was sent the entry that says so.
-	told.Entry = told.Entry && (told.Status == "" || told.Status == enroll.Waitlisted || told.Status == enroll.Confirmed)
+	told.Entry = told.Seat && (told.Status == "" || told.Status == enroll.Waitlisted || told.Status == enroll.Confirmed)
 	e.For.ID, e.For.Slug = e.RunID, e.Run
 	if len(m.About) == 0 {
 		m.To, m.Language, m.Outdated = to, lang, own.Typed != ""
