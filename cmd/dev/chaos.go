@@ -80,6 +80,7 @@ func (t *tool) wreak(ctx context.Context, family *family, f *folder, plan chaosP
 	if err != nil {
 		return chaosResult{}, err
 	}
+	s.visitors = visitors
 	t.log.printf("seed %d: %d runs, and faults for %d seconds", plan.seed, len(visitors.runs), plan.seconds)
 
 	for kind, why := range s.impossible() {

@@ -73,6 +73,9 @@ var faults = []fault{
 	{kind: "reply_lost", do: once(faultproxy.LoseReply)},
 	{kind: "request_cut", do: once(faultproxy.CutRequest)},
 
+	{kind: "run_moved", do: runMoved},
+	{kind: "address_corrected", do: addressCorrected},
+
 	{kind: "mail_hanging", do: misbehaving(mailsink.Fault{Hang: true})},
 	{kind: "mail_deferred", do: misbehaving(mailsink.Fault{Rcpt: &mailsink.Reply{Code: 451, Text: "try again later"}})},
 	{kind: "mail_unanswered", do: misbehaving(mailsink.Fault{HangAfterData: true})},

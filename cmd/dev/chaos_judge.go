@@ -14,7 +14,7 @@ import (
 // witnessed is what was seen of everything that happened.
 type witnessed struct {
 	faults  []faultRecord
-	letters map[string]int       // that arrived, by their Message-ID
+	letters map[string][]letter  // that arrived, by the mail of the outbox
 	lines   map[int32][]lineMark // by run
 }
 
@@ -29,13 +29,24 @@ func (s *site) judge(ctx context.Context, plan chaosPlan, v *visitors, w witness
 	for _, marks := range w.lines {
 		r.measureRecovery(marks, w.faults)
 	}
+	outbox, err := s.readOutbox(ctx)
+	if err != nil {
+		return r, err
+	}
 	for _, run := range v.runs {
 		l, err := readLedger(ctx, s.postgresURL, run.slug)
 		if err != nil {
 			return r, err
 		}
+		now, err := s.readSchedule(ctx, run.slug)
+		if err != nil {
+			return r, err
+		}
+		letters := lettersOf(run.slug, outbox, w.letters)
 		r.judgeRun(run, l)
 		r.judgeRefusals(run, w.faults)
+		r.judgeMoved(run, now, l, letters)
+		r.judgeCorrected(run, l, letters)
 	}
 	report, err := doctor.Visit(ctx, s.store, doctor.Options{})
 	if err != nil {
@@ -49,10 +60,6 @@ func (s *site) judge(ctx context.Context, plan chaosPlan, v *visitors, w witness
 	if r.SlowestRecovery > float64(slowRecovery.Milliseconds()) {
 		r.blame("somebody waited %.0f ms although nothing was wrong any more", r.SlowestRecovery)
 	}
-	outbox, err := s.readOutbox(ctx)
-	if err != nil {
-		return r, err
-	}
 	r.judgeLetters(outbox, w.letters)
 	return r, nil
 }
@@ -64,6 +71,11 @@ const slowRecovery = 15 * time.Second
 // judgeRun judges the line of a run as that of a rush, and what people were told
 // of it.
 func (r *chaosResult) judgeRun(run *chaosRun, l ledger) {
+	for _, c := range run.corrections {
+		if c.ticket <= int64(len(l.line)) {
+			l.line[c.ticket-1].FirstKey = c.known.email
+		}
+	}
 	one := result{plan: run.plan, rushJSON: rushJSON{Rejected: make(map[string]int)}}
 	one.judgeLine(l)
 	one.judgeTold(run.clicks, l)
@@ -102,7 +114,7 @@ func (r *chaosResult) judgeKept(run *chaosRun, l ledger) {
 		return ticket >= 1 && ticket <= int64(len(l.line)) && l.line[ticket-1].Kind == kind
 	}
 	for _, c := range run.clicks {
-		if kept[c.ID] != c.Ticket {
+		if kept[c.ID] != c.Ticket && l.retired[c.ID] != c.Ticket {
 			lost("registration", c.Ticket)
 		}
 		for _, a := range c.cancels {

@@ -36,6 +36,10 @@ type chaosRun struct {
 	people  int
 	clicks  []*click // that were accepted
 	changes []answer // of its capacities, that were accepted
+
+	known       []known // that nobody has corrected
+	corrections []correction
+	moves       int
 }
 
 // visitors are the people, and an organiser.
@@ -135,6 +139,7 @@ func (v *visitors) visit(ctx, open context.Context, run *chaosRun, r *rand.Rand)
 	v.accepted.Add(1)
 	run.mu.Lock()
 	run.clicks = append(run.clicks, c)
+	run.known = append(run.known, known{c.Ticket, c.ID, c.email})
 	run.mu.Unlock()
 	if err := c.await(ctx, v.waiting, wait, func() bool { return c.Status != enroll.Queued }); err != nil {
 		return who("polling", err)
@@ -144,17 +149,20 @@ func (v *visitors) visit(ctx, open context.Context, run *chaosRun, r *rand.Rand)
 	if cancels {
 		sleep(open, between(r, 0, 4*time.Second))
 	}
-	for c.Status == enroll.Waitlisted && !cancels && open.Err() == nil {
+	for c.Status == enroll.Waitlisted && !c.gone && !cancels && open.Err() == nil {
 		if _, err := c.look(open, v.waiting, "?wait=10", c.etag); err != nil {
 			sleep(open, shortly) // it is away just now
 		}
 	}
-	if tooLate := open.Err() != nil; tooLate || !cancels || !c.holds() {
+	if tooLate := open.Err() != nil; tooLate || !cancels || !c.holds() || c.gone {
 		return nil //nolint:nilerr // the doors are closed, which is no error
 	}
 	c.regret.devices = 1 + r.IntN(2)
 	if err := c.cancel(ctx, v.asking); err != nil {
 		return who("cancelling", err)
+	}
+	if c.gone {
+		return nil
 	}
 	v.cancelled.Add(1)
 	return who("polling", c.await(ctx, v.waiting, 0, func() bool { return !c.holds() }))

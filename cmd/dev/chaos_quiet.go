@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/hibiken/asynq"
+	"github.com/jackc/pgx/v5"
 )
 
 // awaitQuiet waits until nothing is left to do, and returns what is when its
@@ -61,8 +62,26 @@ func (s *site) restless(ctx context.Context) (all []string, err error) {
 	if mails.Pending > 0 {
 		add("%d mails wait, the oldest for %s", mails.Pending, mails.Oldest.Round(time.Second))
 	}
+	changes, err := s.changesToTell(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if changes > 0 {
+		add("%d runs were moved, and the mails about that are not written", changes)
+	}
 	tasks, err := s.tasks()
 	return append(all, tasks...), err
+}
+
+// changesToTell counts the runs that were moved and whose notices are not written.
+func (s *site) changesToTell(ctx context.Context) (n int, err error) {
+	conn, err := pgx.Connect(ctx, s.postgresURL)
+	if err != nil {
+		return 0, err
+	}
+	defer conn.Close(ctx)
+	err = conn.QueryRow(ctx, `SELECT count(*) FROM run_changes WHERE opened_at IS NOT NULL OR after IS NOT NULL`).Scan(&n)
+	return n, err
 }
 
 // tasks returns what stands on Asynq's queues, in any state.

@@ -1,15 +1,12 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"crypto/rand"
 	"fmt"
-	"net/mail"
 	"net/url"
 	"os"
 	"path/filepath"
-	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -32,6 +29,7 @@ type site struct {
 	members     []*member // apis and workers
 	token       string    // the organisers'
 	store       *postgres.Store
+	visitors    *visitors
 	disk        *disk  // the tables are on it; nil = on that of this machine
 	whyNoDisk   string // of its own
 }
@@ -238,41 +236,3 @@ func (m *member) alive(ctx context.Context) error { return getOK(ctx, m.admin+"/
 // freeze stops the process in its tracks until thaw.
 func (p *process) freeze() { p.signal(syscall.SIGSTOP) }
 func (p *process) thaw()   { p.signal(syscall.SIGCONT) }
-
-// collectLetters notes the Message-ID of every mail that arrives, and how often
-// it did. The function it returns says what came.
-func (s *site) collectLetters(ctx context.Context) func() map[string]int {
-	ctx, cancel := context.WithCancel(ctx)
-	arrived := make(map[string]int)
-	seen := 0
-	look := func() {
-		for _, m := range s.sink.Messages() {
-			if m.Number <= seen {
-				continue
-			}
-			if m.Number > seen+1 {
-				arrived[""] += m.Number - seen - 1 // the sink has let them go before somebody looked
-			}
-			seen = m.Number
-			parsed, err := mail.ReadMessage(bytes.NewReader(m.Raw))
-			if err != nil {
-				arrived[""]++
-				continue
-			}
-			id, _, _ := strings.Cut(strings.Trim(parsed.Header.Get("Message-ID"), "<>"), "@")
-			arrived[id]++
-		}
-	}
-	var wg sync.WaitGroup
-	wg.Go(func() {
-		for sleep(ctx, 200*time.Millisecond) {
-			look()
-		}
-	})
-	return func() map[string]int {
-		cancel()
-		wg.Wait()
-		look()
-		return arrived
-	}
-}

@@ -21,7 +21,12 @@ type faultRecord struct {
 // excuses tells whether a line may stand still for as long as the fault lasts.
 // Nobody waits for mail, nor for the lane of a worker, nor for another run's line.
 func (f faultRecord) excuses() bool {
-	return !f.from.IsZero() && !strings.HasPrefix(f.kind, "mail_") && f.kind != "lock_backend_frozen" && f.kind != "line_held"
+	switch f.kind {
+	case "lock_backend_frozen", "line_held", "run_moved", "address_corrected":
+		return false
+	default:
+		return !f.from.IsZero() && !strings.HasPrefix(f.kind, "mail_")
+	}
 }
 
 // hands is how many break things at once.

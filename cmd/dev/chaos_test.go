@@ -126,7 +126,7 @@ func TestNobodyIsLeftInDoubtByAHeldLine(t *testing.T) {
 func TestLettersAreComparedWithTheOutbox(t *testing.T) {
 	t.Parallel()
 	row := func(id string, state enroll.MailState) outboxRow {
-		return outboxRow{id, "run", enroll.MailConfirmed, state, enroll.Cancelled}
+		return outboxRow{id, "run", enroll.MailConfirmed, state, enroll.Cancelled, 1, ""}
 	}
 	for _, test := range []struct {
 		name              string
@@ -140,17 +140,23 @@ func TestLettersAreComparedWithTheOutbox(t *testing.T) {
 		{"superseded, and on its way before", []outboxRow{row("a", enroll.MailSkipped)}, map[string]int{"a": 1}, 0, 0, ""},
 		{"again", []outboxRow{row("a", enroll.MailSent)}, map[string]int{"a": 3}, 0, 2, ""},
 		{
-			"skipped although it was right", []outboxRow{{"a", "run", enroll.MailPromoted, enroll.MailSkipped, enroll.Confirmed}}, map[string]int{}, 1, 0,
+			"skipped although it was right", []outboxRow{{"a", "run", enroll.MailPromoted, enroll.MailSkipped, enroll.Confirmed, 1, ""}}, map[string]int{}, 1, 0,
 			"is skipped, its registration confirmed",
 		},
 		{"all of them again and again", []outboxRow{row("a", enroll.MailSent)}, map[string]int{"a": 10}, 0, 9, "1 faults can explain 4"},
 		{"said to be sent", []outboxRow{row("a", enroll.MailSent)}, map[string]int{}, 1, 0, `a mail "confirmed" is sent, its registration cancelled, and it has not arrived`},
 		{"still pending", []outboxRow{row("a", enroll.MailPending)}, map[string]int{}, 1, 0, "is pending"},
+		{"the address was corrected", []outboxRow{{"a", "run", enroll.MailConfirmed, enroll.MailSkipped, enroll.Confirmed, 1, "the address was corrected"}}, map[string]int{}, 0, 0, ""},
+		{"told otherwise", []outboxRow{{"a", "run", enroll.MailChanged, enroll.MailSkipped, enroll.Confirmed, 1, ""}}, map[string]int{}, 0, 0, ""},
 		{"of nothing", nil, map[string]int{"x": 1}, 0, 0, "not in the outbox (x)"},
 		{"let go before anybody looked", nil, map[string]int{"": 4}, 0, 0, "4 mails have arrived that are not in the outbox (unread)"},
 	} {
 		r := chaosResult{chaosJSON: chaosJSON{Faults: map[string]int{"worker_killed": 1}}}
-		r.judgeLetters(test.outbox, test.arrived)
+		arrived := make(map[string][]letter)
+		for id, n := range test.arrived {
+			arrived[id] = make([]letter, n)
+		}
+		r.judgeLetters(test.outbox, arrived)
 		if r.MailMissing != test.missing || r.MailRepeated != test.repeated || (len(r.wrong) > 0) != (test.wrong != "") ||
 			!strings.Contains(strings.Join(r.wrong, "\n"), test.wrong) {
 			t.Errorf("%s: %+v", test.name, r)

@@ -25,6 +25,12 @@ type chaosJSON struct {
 	MailRepeated    int            `json:"mail_repeated"`
 	SlowestRecovery float64        `json:"slowest_recovery_ms"`
 
+	Moved           int `json:"runs_moved"`
+	MovedUntold     int `json:"moved_untold"` // who have a seat or a place and were not told of it
+	Corrected       int `json:"addresses_corrected"`
+	CorrectedUntold int `json:"corrected_untold"` // addresses, right and wrong ones
+	LinkLeaked      int `json:"links_leaked"`     // to an address that is not theirs
+
 	NotPossible map[string]string `json:"faults_not_possible"` // on this machine, and why
 }
 
@@ -80,6 +86,8 @@ func (r chaosResult) writeTable(out io.Writer) {
 	row("seated twice", "%d", r.DoubleSeated)
 	row("told something that was over", "%d", r.WentBack)
 	row("mails", "%d arrived, %d missing, %d once more than due", r.letters, r.MailMissing, r.MailRepeated)
+	row("runs moved", "%d; %d people were not told", r.Moved, r.MovedUntold)
+	row("addresses corrected", "%d; %d were not told, %d links went astray", r.Corrected, r.CorrectedUntold, r.LinkLeaked)
 	row("slowest recovery", "%.0f ms", r.SlowestRecovery)
 	_ = w.Flush() // to a terminal
 	writeVerdict(out, r.wrong, fmt.Sprintf("All %d requests have one outcome each, the right one.", r.Accepted))

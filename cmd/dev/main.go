@@ -9,8 +9,9 @@
 //	              rush_judge.go, rush_told.go, rush_mail.go; rush_verdict.go: what is printed
 //	chaos.go      dev chaos: everything breaks. chaos_site.go (what is there to break), chaos_strike.go (when),
 //	              chaos_fault.go (how: programs, networks, the mail server), chaos_redis.go, chaos_task.go,
-//	              chaos_postgres.go, chaos_disk.go, chaos_clock.go, chaos_people.go (who suffers), chaos_watch.go,
-//	              chaos_quiet.go, chaos_judge.go, chaos_letters.go and chaos_verdict.go
+//	              chaos_postgres.go, chaos_disk.go, chaos_clock.go, chaos_organiser.go, chaos_people.go (who
+//	              suffers), chaos_watch.go, chaos_quiet.go, chaos_judge.go, chaos_letters.go, chaos_told.go and
+//	              chaos_verdict.go
 //	oversell.go   dev oversell: the usual answers beside this one
 //	bench.go      dev bench: the same as a measurement. bench_cases.go: what is measured; bench_arena.go: on what;
 //	              bench_cell.go: one contender, once; bench_lastseat.go and bench_rival.go: the contenders' processes;

@@ -69,8 +69,8 @@ func (w *crowd) moment(ctx context.Context, r regret) error {
 
 // cancelAnswer is how the API answered somebody who cancelled.
 type cancelAnswer struct {
-	code    int    // 202, 200 or 409
-	problem string // the code of a 409
+	code    int    // 202, 200, 409 or 410
+	problem string // the code of a 409 or 410
 	ticket  int64  // of the cancellation
 }
 
@@ -78,12 +78,15 @@ type cancelAnswer struct {
 // be cancelled.
 func (c *click) cancelled() bool {
 	for _, a := range c.cancels {
-		if a.code != http.StatusConflict {
+		if a.took() {
 			return true
 		}
 	}
 	return false
 }
+
+// took tells whether there is a cancellation.
+func (a cancelAnswer) took() bool { return a.code == http.StatusAccepted || a.code == http.StatusOK }
 
 // cancel cancels the registration, from so many devices at once.
 func (c *click) cancel(ctx context.Context, d *door) error {
@@ -100,7 +103,8 @@ func (c *click) cancel(ctx context.Context, d *door) error {
 	}
 	for _, a := range answers {
 		said := cancelAnswer{code: a.code, problem: a.problem}
-		if a.code != http.StatusConflict {
+		c.gone = c.gone || a.code == http.StatusGone
+		if said.took() {
 			c.note(a)
 			if a.registration.Cancellation != nil {
 				said.ticket = a.registration.Cancellation.Ticket
@@ -115,7 +119,8 @@ func (c *click) cancel(ctx context.Context, d *door) error {
 func (c *click) cancelOnce(ctx context.Context, d *door) (answer, error) {
 	for began := time.Now(); ; {
 		a, err := d.call(ctx, http.MethodDelete, "/v1/registrations/"+c.ID.String(), "", make(http.Header))
-		known := a.code == http.StatusAccepted || a.code == http.StatusOK || a.code == http.StatusConflict
+		known := a.code == http.StatusAccepted || a.code == http.StatusOK || a.code == http.StatusConflict ||
+			a.code == http.StatusGone && a.problem == correctedProblem
 		switch {
 		case err == nil && known:
 			return a, nil

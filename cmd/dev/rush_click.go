@@ -33,6 +33,7 @@ type click struct {
 	told           []telling
 	refused        []answer // of the times that it was not accepted
 	cancels        []cancelAnswer
+	gone           bool // told that the address was corrected: it is somebody else's now
 }
 
 // hear notes what an answer tells of the registration.
@@ -131,7 +132,7 @@ func (c *click) await(ctx context.Context, d *door, wait time.Duration, enough f
 		}
 		a, err := c.look(ctx, d, "?wait=10", known)
 		switch {
-		case err == nil && enough():
+		case err == nil && (enough() || c.gone):
 			return nil
 		case time.Since(began) > giveUp || ctx.Err() != nil || errors.Is(err, errRefused):
 			return fmt.Errorf("status %d: %w", a.code, errOr(err, "no outcome"))
@@ -174,6 +175,10 @@ func (c *click) waitForSeat(ctx context.Context, w *crowd) (goesOn bool, err err
 	}
 }
 
+// correctedProblem is the code of the answer to whoever comes with a link that was
+// sent to a wrong address.
+const correctedProblem = "corrected"
+
 // errRefused is an answer that asking again does not change.
 var errRefused = errors.New("refused")
 
@@ -188,6 +193,8 @@ func (c *click) look(ctx context.Context, d *door, query, known string) (answer,
 	case err != nil || a.code == http.StatusNotModified:
 	case a.code == http.StatusOK:
 		c.hear(a)
+	case a.code == http.StatusGone && a.problem == correctedProblem:
+		c.gone = true
 	case a.code == http.StatusServiceUnavailable:
 		err = errors.New("not available")
 	default:

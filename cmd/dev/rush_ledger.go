@@ -17,6 +17,8 @@ type entry struct {
 	Ticket        int64
 	Kind          enroll.Kind
 	Key           string // of the address of who registers
+	FirstKey      string // of the address that it was accepted with; empty = Key
+	Corrected     *int64 // up to this ticket the line was settled with FirstKey; nil = it has had no other
 	WaitlistLimit *int   // the last place on the list that is wanted; nil = any
 	Target        int64  // the registration that is cancelled
 	Late          bool   // accepted when the waiting list's time had come
@@ -44,11 +46,12 @@ type mailRow struct {
 // ledger is everything that the database says of a run.
 type ledger struct {
 	line          []entry
-	seated        []holding // its attendances
-	waiting       []holding // its waiting list
-	mails         []mailRow // that tell of seats and places
-	seatsCounted  int       // attendances_count
-	placesCounted int       // waiting_count
+	seated        []holding           // its attendances
+	waiting       []holding           // its waiting list
+	mails         []mailRow           // that tell of seats and places
+	retired       map[uuid.UUID]int64 // ids that registrations had before, by which their tickets are found
+	seatsCounted  int                 // attendances_count
+	placesCounted int                 // waiting_count
 }
 
 // readLedger reads the run from the database: the verdict does not rest on what
@@ -67,7 +70,7 @@ func readLedger(ctx context.Context, url, slug string) (l ledger, err error) {
 			return err
 		}
 		if l.line, err = readRows[entry](ctx, tx, run, `
-			SELECT id, ticket, kind, coalesce(email_key, ''), waitlist_limit, coalesce(target, 0), late, by_organiser,
+			SELECT id, ticket, kind, coalesce(email_key, ''), '', corrected_after, waitlist_limit, coalesce(target, 0), late, by_organiser,
 			       (change->>'capacity')::integer, (change->>'waitlist_capacity')::integer, status, coalesce(reason, ''), accepted_at, decided_at, changed_at
 			FROM requests WHERE run_id = $1 ORDER BY ticket`); err != nil {
 			return err
@@ -79,6 +82,18 @@ func readLedger(ctx context.Context, url, slug string) (l ledger, err error) {
 		if l.waiting, err = readRows[holding](ctx, tx, run, `
 			SELECT w.ticket, u.email_key FROM waiting w JOIN users u ON u.id = w.user_id WHERE w.run_id = $1 ORDER BY w.ticket`); err != nil {
 			return err
+		}
+		type retiredID struct {
+			ID     uuid.UUID
+			Ticket int64
+		}
+		retired, err := readRows[retiredID](ctx, tx, run, `SELECT id, ticket FROM retired_ids WHERE run_id = $1`)
+		if err != nil {
+			return err
+		}
+		l.retired = make(map[uuid.UUID]int64, len(retired))
+		for _, r := range retired {
+			l.retired[r.ID] = r.Ticket
 		}
 		l.mails, err = readRows[mailRow](ctx, tx, run, `
 			SELECT ticket, kind FROM mails

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"cmp"
+	"math"
 	"slices"
 
 	"github.com/lastseat/lastseat/internal/enroll"
@@ -29,6 +31,8 @@ type replay struct {
 	first   int              // of the list: nobody before has a place any more
 	taken   int
 	waiting int
+
+	corrections []entry // that are to come, the next one first
 }
 
 // replayLine plays the whole line of a run with so many seats and places.
@@ -39,9 +43,16 @@ func replayLine(plan rushPlan, line []entry) *replay {
 		holders: make(map[string]int64),
 	}
 	for _, e := range line {
+		if e.Corrected != nil {
+			r.corrections = append(r.corrections, e)
+		}
+	}
+	slices.SortStableFunc(r.corrections, func(a, b entry) int { return cmp.Compare(*a.Corrected, *b.Corrected) })
+	for _, e := range line {
+		r.correct(e.Ticket)
 		switch e.Kind {
 		case enroll.Register:
-			r.keys[e.Ticket] = e.Key
+			r.keys[e.Ticket] = cmp.Or(e.FirstKey, e.Key)
 			r.fates[e.Ticket] = r.register(e)
 		case enroll.Cancel:
 			r.fates[e.Ticket] = r.cancel(e)
@@ -52,21 +63,39 @@ func replayLine(plan rushPlan, line []entry) *replay {
 		default: // nobody asks for it
 		}
 	}
+	r.correct(math.MaxInt64)
 	return r
 }
 
+// correct gives registrations their new addresses, as far as that came before the
+// ticket. The new address is told by mail of what it has.
+func (r *replay) correct(before int64) {
+	for len(r.corrections) > 0 && *r.corrections[0].Corrected < before {
+		e := r.corrections[0]
+		r.corrections = r.corrections[1:]
+		if old := r.keys[e.Ticket]; r.holders[old] == e.Ticket {
+			delete(r.holders, old)
+		}
+		r.keys[e.Ticket], r.holders[e.Key] = e.Key, e.Ticket
+		if f := r.fates[e.Ticket]; f.status == enroll.Confirmed && !f.got(enroll.MailConfirmed) {
+			f.mails = append(f.mails, enroll.MailConfirmed)
+		}
+	}
+}
+
 func (r *replay) register(e entry) *fate {
+	key := cmp.Or(e.FirstKey, e.Key)
 	roomOnList := !e.Late && (r.places == nil || r.waiting < *r.places)
 	switch {
-	case r.holders[e.Key] != 0:
+	case r.holders[key] != 0:
 		return &fate{status: enroll.Rejected, reason: enroll.AlreadyRegistered}
 	case r.taken < r.seats && (r.waiting == 0 || e.Late):
-		r.holders[e.Key] = e.Ticket
+		r.holders[key] = e.Ticket
 		r.seated = append(r.seated, e.Ticket)
 		r.taken++
 		return &fate{status: enroll.Confirmed, mails: []enroll.MailKind{enroll.MailConfirmed}}
 	case roomOnList && (e.WaitlistLimit == nil || r.waiting < *e.WaitlistLimit):
-		r.holders[e.Key] = e.Ticket
+		r.holders[key] = e.Ticket
 		r.list = append(r.list, e.Ticket)
 		r.waiting++
 		return &fate{status: enroll.Waitlisted, mails: []enroll.MailKind{enroll.MailWaitlisted}}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"net/http"
 	"slices"
 
@@ -34,6 +35,11 @@ func (r *result) judgeTold(clicks []*click, l ledger) {
 	if len(byID) != len(clicks) {
 		r.blame("%d requests are in the line, %d were accepted", len(byID), len(clicks))
 	}
+	for id, ticket := range l.retired {
+		if ticket <= int64(len(l.line)) {
+			byID[id] = l.line[ticket-1]
+		}
+	}
 	ranks := make(map[int64]int, len(l.waiting))
 	for i, h := range l.waiting {
 		ranks[h.Ticket] = i + 1
@@ -43,6 +49,10 @@ func (r *result) judgeTold(clicks []*click, l ledger) {
 		var reason enroll.Reason
 		if c.Reason != nil {
 			reason = c.Reason.Code
+		}
+		if _, retired := l.retired[c.ID]; retired || c.gone {
+			r.judgeGone(c, e, retired)
+			continue
 		}
 		if !there || e.Ticket != c.Ticket || e.Status != c.Status || e.Reason != reason || e.Key != c.email {
 			r.blame("person %d was told ticket %d %s, and the line says %d %s", c.person, c.Ticket, outcome(c.Status, reason), e.Ticket, outcome(e.Status, e.Reason))
@@ -61,6 +71,18 @@ func (r *result) judgeTold(clicks []*click, l ledger) {
 			r.blame("ticket %d cancels ticket %d, and nobody asked for it", e.Ticket, e.Target)
 		}
 	}
+}
+
+// judgeGone compares what somebody was told whose address was corrected: as much as
+// anybody before that, and nothing afterwards.
+func (r *result) judgeGone(c *click, e entry, retired bool) {
+	if !retired || !c.gone || e.Ticket != c.Ticket || cmp.Or(e.FirstKey, e.Key) != c.email {
+		r.blame("person %d, ticket %d: the id is retired: %t, and that was told: %t", c.person, c.Ticket, retired, c.gone)
+	}
+	if c.cancelled() {
+		r.blame("ticket %d was corrected although it was told that it is cancelled", c.Ticket)
+	}
+	r.judgeOrderTold(c)
 }
 
 // judgeOrderTold finds what was told of a registration after it was told to be
