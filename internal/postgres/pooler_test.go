@@ -15,13 +15,13 @@ import (
 	"github.com/lastseat/lastseat/internal/postgres"
 )
 
-// TestThroughAPooler runs the tests of this package again, on stores that go
-// through Debian's pgbouncer in transaction mode. It leaves out those that use no
-// store, and two of the doctor's that take longer than all others together.
+// TestThroughAPooler runs the tests of accepting, settling, mail and the plans
+// again, on stores that go through Debian's pgbouncer in transaction mode. With the
+// variable that it sets, every test of every package that opens a store does so.
 func TestThroughAPooler(t *testing.T) {
 	t.Parallel()
 	cmd := exec.Command(os.Args[0], "-test.parallel=4", "-test.timeout=20m",
-		"-test.skip=^Test(ThroughAPooler|CheckSettings|LaneLocks|Scanned|Schema|Comments|Migrate|Triggers|OldValues|DoctorSettlesAgain|DoctorFinds)")
+		"-test.run=^Test(Accept|Settle|Seats|Correct|Line|Registration|Plans$|Claim|EndMail|Mails|Resend|RequestLinks|Lists)")
 	cmd.Env = append(os.Environ(), pgtest.ThroughPoolerVariable+"="+pgtest.StartPooler(t))
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Errorf("%v\n%s", err, out)
