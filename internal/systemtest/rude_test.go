@@ -72,8 +72,8 @@ func TestSlowClients(t *testing.T) {
 		enrolltest.OpenRun(t, store, fmt.Sprintf("other-%d", n), nil)
 	}
 	api := s.start("api", "LASTSEAT_API_READ_HEADER_TIMEOUT=1s", "LASTSEAT_API_READ_TIMEOUT=2s", "LASTSEAT_API_MAX_WAIT=0s",
-		"LASTSEAT_POSTGRES_LOCK_TIMEOUT=200ms", "LASTSEAT_INTAKE_COMMIT_TIMEOUT=500ms")
-	const writeTimeout = 11 * time.Second // max_wait, twice commit_timeout, and ten seconds
+		"LASTSEAT_POSTGRES_LOCK_TIMEOUT=500ms", "LASTSEAT_INTAKE_COMMIT_TIMEOUT=2s")
+	const writeTimeout = 14 * time.Second // max_wait, twice commit_timeout, and ten seconds
 	s.speed(api, 0)
 	before := api.metric("go_goroutines")
 
@@ -187,7 +187,8 @@ func TestClientsThatHangUp(t *testing.T) {
 	enrolltest.OpenRun(t, store, "a", nil)
 	long := enrolltest.OpenRun(t, store, "long", enrolltest.Seats(0))
 	// A commit waits for as long as the test needs to hang up, also on a busy machine.
-	api := s.start("api", "LASTSEAT_API_ORGANISER_TOKEN="+organiserToken, "LASTSEAT_POSTGRES_LOCK_TIMEOUT=5s", "LASTSEAT_INTAKE_COMMIT_TIMEOUT=11s")
+	api := s.start("api", "LASTSEAT_API_ORGANISER_TOKEN="+organiserToken, "LASTSEAT_POSTGRES_LOCK_TIMEOUT=5s", "LASTSEAT_INTAKE_COMMIT_TIMEOUT=11s",
+		fmt.Sprintf("LASTSEAT_API_MAX_POLLS=%d", clients))
 	s.speed(api, 0)
 	before := api.metric("go_goroutines")
 	each := func(talk func(n int, conn net.Conn)) {
