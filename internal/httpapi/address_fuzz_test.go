@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/gin-gonic/gin"
 
@@ -21,6 +22,7 @@ func FuzzQuery(f *testing.F) {
 	for _, seed := range []string{
 		"", "wait=20", "wait=-1", "wait=+1", "wait=26", "wait=", "wait=1&wait=x", "ticket=1&after=1", "ticket=0", "after=0", "after=9223372036854775807", "after=9223372036854775808",
 		"format=csv", "format=CSV", "format=", "state=failed", "state=", "course=go-1", "course=Go", "registration=open", "registration=closed", "course=%00", "wait=%zz", "a;b", "wait=1_0", "wait=0x1", "ticket=1e3",
+		"limit=1", "limit=200", "limit=201", "limit=0", "limit=", "limit=007", "after=" + joinCursor("go-1", "1789000000000000"), "after=" + joinCursor("go-1", "-1"), "after=" + joinCursor("go-1", "253402300800000000"), "after=" + joinCursor("go-1", "About\xff"), "after=" + joinCursor("go-1", "a\x00b"), "after=" + joinCursor("", "1"), "after=Z28=",
 	} {
 		f.Add(seed, "")
 		f.Add(seed, "text/csv;q=0.5, */*")
@@ -66,10 +68,26 @@ func FuzzQuery(f *testing.F) {
 		if csv, err := wantsCSV(c); check(err, "format") && given.Has("format") && (csv && given.Get("format") != "csv" || !csv && given.Get("format") != "json") {
 			t.Errorf("%q is CSV: %t", query, csv)
 		}
-		if course, open, err := runsQuery(c); check(err, "course", "registration") {
-			if _, err := enroll.ParseSlug(course); course != given.Get("course") || course != "" && err != nil || open != (given.Get("registration") == "open") {
-				t.Errorf("%q: course %q, open %t", query, course, open)
+		if q, err := runsQuery(c); check(err, "course", "registration", "limit", "after") {
+			if _, err := enroll.ParseSlug(q.Course); q.Course != given.Get("course") || q.Course != "" && err != nil || q.Open != (given.Get("registration") == "open") {
+				t.Errorf("%q became %+v", query, q)
 			}
+			if q.Most < 1 || q.Most > pageMost {
+				t.Errorf("%q: a page has %d", query, q.Most)
+			}
+			if given.Has("limit") {
+				number("limit", int64(q.Most))
+			}
+			if given.Has("after") {
+				c := asked("Accept", "")
+				c.Request.URL = &url.URL{RawQuery: "after=" + runCursor(enroll.RunState{Run: enroll.Run{Slug: q.After.Slug, StartsAt: q.After.StartsAt}})}
+				if again, err := runAfter(c); err != nil || again != q.After {
+					t.Errorf("%q: %+v is read again as %+v, %v", query, q.After, again, err)
+				}
+			}
+		}
+		if after, err := courseAfter(c); check(err, "after") && (strings.Contains(after.Title, "\x00") || !utf8.ValidString(after.Slug+after.Title)) {
+			t.Errorf("%q: no database reads %+q", query, after)
 		}
 	})
 }

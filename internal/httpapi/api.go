@@ -22,9 +22,9 @@ import (
 
 // Catalogue reads courses and runs.
 type Catalogue interface {
-	Courses(ctx context.Context) ([]enroll.Course, error)
+	Courses(ctx context.Context, q enroll.CourseQuery) ([]enroll.Course, error)
 	Course(ctx context.Context, slug string) (enroll.Course, error)
-	Runs(ctx context.Context, course string, open bool) ([]enroll.RunState, error)
+	Runs(ctx context.Context, q enroll.RunQuery) ([]enroll.RunState, error)
 	Run(ctx context.Context, slug string) (enroll.RunState, error)
 }
 

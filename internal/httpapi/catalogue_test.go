@@ -46,7 +46,10 @@ func TestCatalogue(t *testing.T) {
 	s := start(t, place{})
 	slugs := func(path string) string {
 		t.Helper()
-		var list struct{ Runs []runState }
+		var list struct {
+			Runs []runState
+			Next *string
+		}
 		a := s.get(path)
 		a.expect(http.StatusOK)
 		a.decode(&list)
@@ -56,10 +59,10 @@ func TestCatalogue(t *testing.T) {
 		}
 		return strings.Join(all, " ")
 	}
-	if body := string(s.get("/v1/courses").body); body != `{"courses":[]}` {
+	if body := string(s.get("/v1/courses").body); body != `{"courses":[],"next":null}`+"\n" {
 		t.Errorf("without courses the answer is %s", body)
 	}
-	if body := string(s.get("/v1/runs").body); body != `{"runs":[]}` {
+	if body := string(s.get("/v1/runs").body); body != `{"next":null,"runs":[]}`+"\n" {
 		t.Errorf("without runs the answer is %s", body)
 	}
 	later := func(by time.Duration) func(*enroll.Run) {
@@ -76,6 +79,7 @@ func TestCatalogue(t *testing.T) {
 	t.Run("courses are listed by title", func(t *testing.T) {
 		var list struct {
 			Courses []struct{ Slug, Title, Description string }
+			Next    *string
 		}
 		s.get("/v1/courses").decode(&list)
 		if len(list.Courses) != 2 || list.Courses[0].Slug != "another" || list.Courses[1].Title != "About course" {
@@ -113,6 +117,13 @@ func TestCatalogue(t *testing.T) {
 			"/v1/runs?course=%00":          "course",
 			"/v1/runs?registration=closed": "registration",
 			"/v1/runs?registration=OPEN":   "registration",
+			"/v1/runs?limit=0":             "limit",
+			"/v1/runs?limit=201":           "limit",
+			"/v1/runs?after=":              "after",
+			"/v1/runs?after=open-1":        "after",
+			"/v1/runs?after=Z28tMQB4":      "after", // of a list of courses
+			"/v1/courses?limit=x":          "limit",
+			"/v1/courses?after=%00":        "after",
 		} {
 			a := s.do(call{method: http.MethodGet, path: path, bad: true})
 			a.expectProblem(http.StatusUnprocessableEntity, "invalid", field)

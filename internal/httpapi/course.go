@@ -18,18 +18,32 @@ func showCourse(c enroll.Course) courseJSON {
 	return courseJSON{c.Slug, c.Title, c.Description}
 }
 
+// listCourses answers GET /v1/courses?limit=&after=.
 func (a *api) listCourses(c *gin.Context) error {
-	ctx, cancel := reading(c)
-	defer cancel()
-	courses, err := a.catalogue.Courses(ctx)
+	most, err := limitParameter(c)
 	if err != nil {
 		return err
+	}
+	after, err := courseAfter(c)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := reading(c)
+	defer cancel()
+	courses, err := a.catalogue.Courses(ctx, enroll.CourseQuery{After: after, Most: most + 1}) // is there another page?
+	if err != nil {
+		return err
+	}
+	var next *string
+	if len(courses) > most {
+		courses = courses[:most]
+		next = a.nextPage(c, courseCursor(courses[most-1]))
 	}
 	list := make([]courseJSON, len(courses))
 	for i, each := range courses {
 		list[i] = showCourse(each)
 	}
-	c.JSON(http.StatusOK, gin.H{"courses": list})
+	c.PureJSON(http.StatusOK, gin.H{"courses": list, "next": next}) // & in an address stays one
 	return nil
 }
 

@@ -16,7 +16,7 @@ type broken struct{ httpapi.Catalogue }
 
 const cause = "the cause, which is ours alone"
 
-func (broken) Courses(context.Context) ([]enroll.Course, error) { panic(cause) }
+func (broken) Courses(context.Context, enroll.CourseQuery) ([]enroll.Course, error) { panic(cause) }
 func (broken) Course(context.Context, string) (enroll.Course, error) {
 	return enroll.Course{}, errors.New(cause)
 }

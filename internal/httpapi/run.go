@@ -52,39 +52,50 @@ func showRun(r enroll.RunState) runJSON {
 	}
 }
 
-// listRuns answers GET /v1/runs?course=&registration=open.
+// listRuns answers GET /v1/runs?course=&registration=open&limit=&after=.
 func (a *api) listRuns(c *gin.Context) error {
-	course, open, err := runsQuery(c)
+	query, err := runsQuery(c)
 	if err != nil {
 		return err
 	}
 	ctx, cancel := reading(c)
 	defer cancel()
-	runs, err := a.catalogue.Runs(ctx, course, open)
+	most := query.Most
+	query.Most++ // is there another page?
+	runs, err := a.catalogue.Runs(ctx, query)
 	if err != nil {
 		return err
+	}
+	var next *string
+	if len(runs) > most {
+		runs = runs[:most]
+		next = a.nextPage(c, runCursor(runs[most-1]))
 	}
 	list := make([]runJSON, len(runs))
 	for i, r := range runs {
 		list[i] = showRun(r)
 	}
-	c.JSON(http.StatusOK, gin.H{"runs": list})
+	c.PureJSON(http.StatusOK, gin.H{"runs": list, "next": next}) // & in an address stays one
 	return nil
 }
 
-// runsQuery returns which runs are asked for: those of a course, "" being any,
-// and only those that take registrations now.
-func runsQuery(c *gin.Context) (course string, open bool, err error) {
-	if course = c.Query("course"); course != "" {
-		if _, err := enroll.ParseSlug(course); err != nil {
-			return "", false, enroll.FaultIn("course", enroll.Invalid, "form", "must be the slug of a course")
+// runsQuery returns which runs are asked for.
+func runsQuery(c *gin.Context) (q enroll.RunQuery, err error) {
+	if q.Course = c.Query("course"); q.Course != "" {
+		if _, err := enroll.ParseSlug(q.Course); err != nil {
+			return q, enroll.FaultIn("course", enroll.Invalid, "form", "must be the slug of a course")
 		}
 	}
 	registration := c.Query("registration")
 	if registration != "" && registration != string(enroll.Open) {
-		return "", false, enroll.FaultIn("registration", enroll.Invalid, "unknown", "must be open, or left out")
+		return q, enroll.FaultIn("registration", enroll.Invalid, "unknown", "must be open, or left out")
 	}
-	return course, registration != "", nil
+	q.Open = registration != ""
+	if q.Most, err = limitParameter(c); err != nil {
+		return q, err
+	}
+	q.After, err = runAfter(c)
+	return q, err
 }
 
 func (a *api) getRun(c *gin.Context) error {

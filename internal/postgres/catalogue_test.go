@@ -21,7 +21,7 @@ func TestCatalogue(t *testing.T) {
 	enrolltest.CreateRun(t, s, enroll.Run{Slug: "over", OpensAt: now.Add(-9 * time.Hour), ClosesAt: now.Add(-8 * time.Hour)})
 
 	slugs := func(course string, open bool) (all []string) {
-		runs, err := s.Runs(t.Context(), course, open)
+		runs, err := s.Runs(t.Context(), enroll.RunQuery{Course: course, Open: open, Most: 10})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -54,7 +54,7 @@ func TestCatalogue(t *testing.T) {
 	}); enroll.CodeOf(err) != enroll.NotFound {
 		t.Errorf("a run of an unknown course: %v", err)
 	}
-	courses, err := s.Courses(t.Context())
+	courses, err := s.Courses(t.Context(), enroll.CourseQuery{Most: 10})
 	if err != nil || len(courses) != 2 || courses[1].Slug != "rust" {
 		t.Errorf("courses %v: %v", courses, err)
 	}

@@ -8,10 +8,11 @@ import (
 	"github.com/lastseat/lastseat/internal/enroll"
 )
 
-// Courses returns all courses by title.
-func (s *Store) Courses(ctx context.Context) ([]enroll.Course, error) {
-	return collect(ctx, s, "reading courses", scanCourse,
-		`SELECT slug, title, description, organiser, reply_to FROM courses ORDER BY title, slug`)
+// Courses returns the courses that the query asks for, by title.
+func (s *Store) Courses(ctx context.Context, q enroll.CourseQuery) ([]enroll.Course, error) {
+	return collect(ctx, s, "reading courses", scanCourse, `
+		SELECT slug, title, description, organiser, reply_to FROM courses
+		WHERE (title, slug) > ($1, $2) ORDER BY title, slug LIMIT $3`, q.After.Title, q.After.Slug, q.Most)
 }
 
 // Course returns the course, or an error of code NotFound.

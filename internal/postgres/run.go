@@ -28,12 +28,21 @@ func scanRun(row pgx.CollectableRow) (r enroll.RunState, err error) {
 	return r, err
 }
 
-// Runs returns the runs that are not over, by start: of one course, unless
-// course is empty, and only those whose registration is open now, if open.
-func (s *Store) Runs(ctx context.Context, course string, open bool) ([]enroll.RunState, error) {
-	return collect(ctx, s, "reading runs", scanRun, selectRuns+`
-		WHERE ends_at > now() AND ($1 = '' OR c.slug = $1) AND (NOT $2 OR opens_at <= now() AND now() < closes_at AND NOT called_off)
-		ORDER BY r.starts_at, r.slug`, course, open)
+// listRuns finds a page by the index on starts_at, and then reads the courses and
+// lines of that page only.
+const listRuns = selectRuns + `
+WHERE r.id = ANY(ARRAY(
+    SELECT id FROM runs
+    WHERE (starts_at, slug) > ($3, $4) AND ends_at > now()
+      AND ($1 = '' OR course_id = (SELECT id FROM courses WHERE slug = $1))
+      AND (NOT $2 OR opens_at <= now() AND now() < closes_at AND NOT called_off)
+    ORDER BY starts_at, slug LIMIT $5
+))
+ORDER BY r.starts_at, r.slug`
+
+// Runs returns the runs that are not over and that the query asks for, by start.
+func (s *Store) Runs(ctx context.Context, q enroll.RunQuery) ([]enroll.RunState, error) {
+	return collect(ctx, s, "reading runs", scanRun, listRuns, q.Course, q.Open, q.After.StartsAt, q.After.Slug, q.Most)
 }
 
 // Run returns the run, or an error of code NotFound.

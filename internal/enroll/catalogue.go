@@ -1,0 +1,26 @@
+package enroll
+
+import "time"
+
+// RunQuery says which runs to list, by start and slug.
+type RunQuery struct {
+	Course string    // of this course only; empty = of any
+	Open   bool      // only those that take registrations now
+	After  RunCursor // only those after this one
+	Most   int       // at most so many
+}
+
+// RunCursor is a place in the list of runs. The zero cursor is before all.
+type RunCursor struct {
+	StartsAt time.Time
+	Slug     string
+}
+
+// CourseQuery says which courses to list, by title and slug.
+type CourseQuery struct {
+	After CourseCursor // only those after this one
+	Most  int          // at most so many
+}
+
+// CourseCursor is a place in the list of courses. The zero cursor is before all.
+type CourseCursor struct{ Title, Slug string }
