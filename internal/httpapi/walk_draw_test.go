@@ -99,9 +99,9 @@ var evenly = rapid.Custom(func(t *rapid.T) (n int) {
 })
 
 // chance is true once in so many times, 256 at most.
-func (h *world) chance(what string, in int) bool {
-	return evenly.Draw(h.t, what) >= 256-256/in
-}
+func chance(t *rapid.T, what string, in int) bool { return evenly.Draw(t, what) >= 256-256/in }
+
+func (h *world) chance(what string, in int) bool { return chance(h.t, what, in) }
 
 // value draws a parameter: mostly one that means something here.
 func (h *world) value(name string, s *openapi3.Schema) string {

@@ -53,19 +53,22 @@ func TestDoctorSettlesAgain(t *testing.T) {
 					check()
 				}
 			}
-			if c.IntN(3) == 0 { // what is cancelled now is late
+			switch c.IntN(4) {
+			case 0: // what comes now is late
 				pgtest.Exec(t, url, `UPDATE runs SET starts_at = now() - interval '1 minute' WHERE id = $1`, id)
+			case 1: // the begin is moved, and the list goes on
+				pgtest.Exec(t, url, `UPDATE runs SET starts_at = ends_at - interval '1 minute' WHERE id = $1`, id)
 			}
 		}
 	}
 	for _, outcome := range pgtest.Query[string](t, url, `SELECT DISTINCT concat_ws(' ', kind, status, reason) FROM requests
-		UNION SELECT 'late' FROM requests WHERE late UNION SELECT 'corrected' FROM requests WHERE corrected_after > 0`) {
+		UNION SELECT DISTINCT 'late ' || kind FROM requests WHERE late UNION SELECT 'late seat' FROM requests WHERE late AND status = 'confirmed' UNION SELECT 'corrected' FROM requests WHERE corrected_after > 0`) {
 		seen[outcome] = true
 	}
 	for _, want := range []string{
 		"register confirmed", "register waitlisted", "register cancelled", "register cancelled removed", "register cancelled called_off",
 		"register not_promoted", "register rejected full", "register rejected already_registered", "register rejected waitlist_too_long",
-		"register rejected called_off", "cancel done", "cancel done no_effect", "resize done", "close_waitlist done", "call_off done", "late", "corrected",
+		"register rejected called_off", "cancel done", "cancel done no_effect", "resize done", "close_waitlist done", "call_off done", "late register", "late seat", "late cancel", "late resize", "corrected",
 	} {
 		if !seen[want] {
 			t.Errorf("the lines have no %s: they test less than they should", want)
