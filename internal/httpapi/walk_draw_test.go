@@ -48,9 +48,9 @@ func (h *world) draw(o operation) request {
 	if len(query) > 0 {
 		r.path += "?" + query.Encode()
 	}
-	// These may be longer than the installation holds an answer, or say two
-	// things.
-	r.odd = len(query.Get("wait")) > 0 && query.Get("wait") > "1" || query.Has("ticket") && query.Has("after")
+	// These may be longer than the installation holds an answer, say two things, or
+	// be a cursor that no page has named.
+	r.odd = len(query.Get("wait")) > 0 && query.Get("wait") > "1" || query.Has("after") && (query.Has("ticket") || paged(o))
 
 	if o.Security != nil {
 		mustShow := !slices.ContainsFunc(*o.Security, func(s openapi3.SecurityRequirement) bool { return len(s) == 0 })
@@ -102,6 +102,9 @@ var evenly = rapid.Custom(func(t *rapid.T) (n int) {
 func chance(t *rapid.T, what string, in int) bool { return evenly.Draw(t, what) >= 256-256/in }
 
 func (h *world) chance(what string, in int) bool { return chance(h.t, what, in) }
+
+// paged tells whether after is a cursor there, and no ticket.
+func paged(o operation) bool { return o.path == "/v1/courses" || o.path == "/v1/runs" }
 
 // value draws a parameter: mostly one that means something here.
 func (h *world) value(name string, s *openapi3.Schema) string {
