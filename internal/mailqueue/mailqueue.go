@@ -61,8 +61,9 @@ type Outbox interface {
 	// read.
 	ReplaceTasks(ctx context.Context, mails []enroll.DueMail) ([]enroll.DueMail, error)
 	// MendDueTimes makes mails due whose times lie in the future because the clock
-	// was set back; no mail waits longer than longest.
-	MendDueTimes(ctx context.Context, longest time.Duration) (int, error)
+	// was set back: no mail waits longer than longest, or is claimed for much longer
+	// than lease.
+	MendDueTimes(ctx context.Context, longest, lease time.Duration) (int, error)
 	// ClaimMail makes an attempt the caller's, or returns an error of code
 	// NotFound if there is none to be made now.
 	ClaimMail(ctx context.Context, due enroll.DueMail, terms enroll.MailTerms) (enroll.Mail, error)

@@ -18,9 +18,9 @@ const (
 	remindEvery = time.Minute
 	tidyEvery   = 10 * time.Second
 
-	// waitSlack is how much longer than its pauses and claims a mail may wait for
-	// its next look: as long as it is held back, so that an address does not get
-	// too many at once.
+	// waitSlack is how much longer than its pauses a mail may wait for its next
+	// look: as long as it is held back, so that an address does not get too many at
+	// once.
 	waitSlack = time.Hour
 
 	// roundMost is how many people one transaction writes mails for, and lookMost
@@ -218,7 +218,7 @@ func (r *Relay) write(ctx context.Context, batch func(context.Context) (people i
 func (r *Relay) tidy(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
 	defer cancel()
-	mended, err := r.outbox.MendDueTimes(ctx, max(r.options.RetryMax, r.lease())+waitSlack)
+	mended, err := r.outbox.MendDueTimes(ctx, r.options.RetryMax+waitSlack, r.lease())
 	if mended > 0 {
 		r.log.Warn("mails had times that lie in the future: they are due now. Was the clock set back?", "mails", mended)
 	}

@@ -60,16 +60,18 @@ func asReadArguments(mails []enroll.DueMail) []any {
 }
 
 // MendDueTimes makes mails due that were written by a clock which has been set
-// back since, and returns how many there were: those that become due in the
-// future, as no mail does, and those whose next look is further away than longest,
-// which no mail waits. One that may be being sent stays claimed for so long.
-func (s *Store) MendDueTimes(ctx context.Context, longest time.Duration) (int, error) {
+// back since, and returns how many there were. Such a mail becomes due in the
+// future, or its next look is further away than longest, or it is claimed for more
+// than two leases. A claimed mail may be on its way: it stays claimed for one lease
+// more. (Twice the lease, since another worker may be configured with a longer one.)
+func (s *Store) MendDueTimes(ctx context.Context, longest, lease time.Duration) (int, error) {
 	tag, err := s.pool.Exec(ctx, `
 		UPDATE mails SET due_at = least(due_at, clock_timestamp()),
-		    claimed_until = CASE WHEN claimed_until IS NOT NULL THEN clock_timestamp() + $1::interval END,
-		    next_at = clock_timestamp() + CASE WHEN claimed_until IS NOT NULL THEN $1::interval ELSE interval '0' END
+		    claimed_until = CASE WHEN claimed_until IS NOT NULL THEN clock_timestamp() + $2::interval END,
+		    next_at = clock_timestamp() + CASE WHEN claimed_until IS NOT NULL THEN $2::interval ELSE interval '0' END
 		WHERE state = 'pending' AND next_at > clock_timestamp()
-		  AND (next_at > clock_timestamp() + $1::interval OR claimed_until IS NULL AND due_at > clock_timestamp())`, longest)
+		  AND CASE WHEN claimed_until IS NULL THEN next_at > clock_timestamp() + $1::interval OR due_at > clock_timestamp()
+		           ELSE claimed_until > clock_timestamp() + 2 * $2::interval END`, longest, lease)
 	if err != nil {
 		return 0, translate("looking for mails from the future", err)
 	}
