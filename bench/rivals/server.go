@@ -92,8 +92,8 @@ func (s *server) routes() http.Handler {
 	return e
 }
 
-// wish is the body of a request for a seat, and registration that of an answer.
-type wish struct {
+// registerInput is the body of a request for a seat, and registration that of an answer.
+type registerInput struct {
 	Name  string `json:"name"`
 	Email string `json:"email"`
 }
@@ -131,12 +131,12 @@ func (s *server) register(c *gin.Context) {
 		s.problem(c, http.StatusRequestEntityTooLarge, "too_large")
 		return
 	}
-	var w wish
+	var w registerInput
 	if err := json.Unmarshal(body, &w, json.RejectUnknownMembers(true)); err != nil {
 		s.problem(c, http.StatusBadRequest, "malformed")
 		return
 	}
-	a, err := enroll.Apply(enroll.Wish{Run: slug, Name: w.Name, Email: w.Email})
+	a, err := enroll.NewRegister(enroll.RegisterInput{Run: slug, Name: w.Name, Email: w.Email})
 	if err != nil {
 		s.problem(c, http.StatusUnprocessableEntity, "invalid")
 		return
@@ -158,7 +158,7 @@ func (s *server) register(c *gin.Context) {
 	}
 }
 
-func (s *server) ask(ctx context.Context, a enroll.Application) (o outcome, found bool, err error) {
+func (s *server) ask(ctx context.Context, a enroll.Submission) (o outcome, found bool, err error) {
 	var run int32
 	if s.Contender.Name != Ceiling {
 		if run, found, err = s.db.run(ctx, a.Run); err != nil || !found {

@@ -19,14 +19,14 @@ const grownRequests = 200_000
 // measureGrown measures a rush on a run that has many requests, and beside it the
 // same rush on a new run of the same database.
 func measureGrown(ctx context.Context, a *arena, c benchCase, plan benchPlan) (*report.Case, error) {
-	grown, r, size := rushOf{runs: 1, seats: enroll.MaxPlaces, prefix: "grown"}, c.rush, grownRequests
+	grown, r, size := rushOf{runs: 1, seats: enroll.MaxCapacity, prefix: "grown"}, c.rush, grownRequests
 	if plan.quick {
 		r, size = r.smaller(20), size/20
 	}
 	r.limit = cellLimit
 	runs := grown.runsOf()
 	for i := range plan.rounds {
-		runs = append(runs, rivals.Run{Slug: newRun(i) + "-1", Seats: enroll.MaxPlaces})
+		runs = append(runs, rivals.Run{Slug: newRun(i) + "-1", Seats: enroll.MaxCapacity})
 	}
 	out := &report.Case{ID: c.id, What: c.what, Targets: c.targets}
 	err := a.withLastseat(ctx, runs, func(ctx context.Context, l *lastseat) error {

@@ -220,7 +220,7 @@ func TestFixturesAreSound(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer conn.Close(context.Background())
-	runs := []rivals.Run{{Slug: "grown-1", Seats: enroll.MaxPlaces}}
+	runs := []rivals.Run{{Slug: "grown-1", Seats: enroll.MaxCapacity}}
 	for i := range 50 {
 		runs = append(runs, rivals.Run{Slug: rushOf{prefix: "idle"}.slug(i), Seats: 30})
 	}
@@ -237,11 +237,11 @@ func TestFixturesAreSound(t *testing.T) {
 	if err != nil || run.AttendancesCount != size || run.LastTicket != size || !run.Life().MayRegister() {
 		t.Fatalf("the run is %+v, %v", run, err)
 	}
-	a, err := enroll.Apply(enroll.Wish{Run: "grown-1", Name: "Ada", Email: "ada@example.org"})
+	a, err := enroll.NewRegister(enroll.RegisterInput{Run: "grown-1", Name: "Ada", Email: "ada@example.org"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	verdicts, err := store.Accept(t.Context(), []enroll.Application{a})
+	verdicts, err := store.Accept(t.Context(), []enroll.Submission{a})
 	if err != nil || verdicts[0].Err != nil || verdicts[0].Receipt.Ticket != size+1 {
 		t.Errorf("the next request gets %+v, %v", verdicts, err)
 	}

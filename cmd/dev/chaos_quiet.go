@@ -48,7 +48,7 @@ func (s *site) restless(ctx context.Context) (all []string, err error) {
 			add("%s is not ready", m.name)
 		}
 	}
-	behind, err := s.store.LinesBehind(ctx, nil, 0)
+	behind, err := s.store.Backlogs(ctx, nil, 0)
 	if err != nil {
 		return nil, err
 	}

@@ -17,7 +17,7 @@ func rightLine(t *testing.T) (rushPlan, ledger) {
 	url := pgtest.URL(t)
 	line := newTestLine(t, url, pgtest.Open(t, url), "right", rushPlan{seats: 2, waitlist: new(2)})
 	p := line.person
-	for _, round := range [][]enroll.Application{
+	for _, round := range [][]enroll.Submission{
 		{p(0), p(1), p(2), p(3), p(4), p(0)}, // 1 and 2 seated, 3 and 4 wait, 5 and 6 are refused
 		{line.cancel(1)},                     // 7: 3 is promoted
 		{p(5), line.cancel(4)},               // 8 waits; 9

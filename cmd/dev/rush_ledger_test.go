@@ -48,7 +48,7 @@ func (l *testLine) begin() {
 	pgtest.Exec(l.t, l.url, `UPDATE runs SET starts_at = now() - interval '1 minute' WHERE id = $1`, l.id)
 }
 
-func (l *testLine) accept(all ...enroll.Application) []int64 {
+func (l *testLine) accept(all ...enroll.Submission) []int64 {
 	l.t.Helper()
 	verdicts, err := l.store.Accept(l.t.Context(), all)
 	if err != nil {
@@ -67,7 +67,7 @@ func (l *testLine) accept(all ...enroll.Application) []int64 {
 func (l *testLine) settle(budget int) {
 	l.t.Helper()
 	for more := true; more; {
-		progress, err := l.store.Settle(l.t.Context(), []enroll.RunID{l.id}, enrolltest.Terms(budget))
+		progress, err := l.store.Settle(l.t.Context(), []enroll.RunID{l.id}, enrolltest.SettleLimits(budget))
 		if err != nil {
 			l.t.Fatal(err)
 		}
@@ -75,10 +75,10 @@ func (l *testLine) settle(budget int) {
 	}
 }
 
-func (l *testLine) person(n int) enroll.Application { return enrolltest.Person(l.slug, n) }
+func (l *testLine) person(n int) enroll.Submission { return enrolltest.Person(l.slug, n) }
 
-func (l *testLine) cancel(ticket int64) enroll.Application {
-	return enroll.ApplyCancel(l.slug, ticket, false)
+func (l *testLine) cancel(ticket int64) enroll.Submission {
+	return enroll.NewCancel(l.slug, ticket, false)
 }
 
 func (l *testLine) read() ledger {
@@ -158,14 +158,14 @@ func randomLine(t testing.TB, url string, store *postgres.Store, n int) *testLin
 		if round == rounds-2 && random.IntN(3) == 0 {
 			line.begin()
 		}
-		var asked []enroll.Application
+		var asked []enroll.Submission
 		cancelled := make(map[int64]bool) // the store takes a key once in a call
 		for range 1 + random.IntN(6) {
 			if len(registrations) > 0 && random.IntN(5) < 2 {
 				target := registrations[random.IntN(len(registrations))]
 				if !cancelled[target] {
 					// Only an organiser may when the run has begun.
-					asked = append(asked, enroll.ApplyCancel(line.slug, target, round >= rounds-2 || random.IntN(4) == 0))
+					asked = append(asked, enroll.NewCancel(line.slug, target, round >= rounds-2 || random.IntN(4) == 0))
 				}
 				cancelled[target] = true
 				continue

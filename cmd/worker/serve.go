@@ -57,7 +57,7 @@ func serve(ctx context.Context, c config.Config, log *slog.Logger) error {
 	reg := ops.NewRegistry()
 	metrics := lane.NewMetrics(reg)
 	announcer := pubsub.NewAnnouncer(messages)
-	settler := lane.NewSettler(store, c.Settle.Committers, enroll.Terms{Budget: c.Settle.Budget, LateAfter: c.Settle.LateAfter}, announcer.Announce, log, metrics)
+	settler := lane.NewSettler(store, c.Settle.Committers, enroll.SettleLimits{Budget: c.Settle.Budget, LateAfter: c.Settle.LateAfter}, announcer.Announce, log, metrics)
 	connect := func(ctx context.Context) (lane.Locks, error) {
 		return postgres.ConnectLaneLocks(ctx, string(c.Postgres.LockURL), options, lane.IdleLocks)
 	}

@@ -11,9 +11,9 @@ import (
 type Run struct {
 	ID             enroll.RunID
 	Slug           string
-	Standing       enroll.Standing // as the row has it
-	First          enroll.Standing // of which the capacities count: those the line began with
-	Settled        int64           // settled_ticket
+	Counts         enroll.RunCounts // as the row has it
+	FirstCounts    enroll.RunCounts // of which the capacities count: those the line began with
+	Settled        int64            // settled_ticket
 	HasLine        bool
 	Last           int64         // last_ticket
 	LastAcceptedAt time.Time     // zero = nothing was accepted
@@ -56,7 +56,7 @@ type Checkup struct {
 // NewCheckup begins to check the run.
 func NewCheckup(r Run) *Checkup {
 	c := &Checkup{findings: findings{run: r.Slug}, run: r, next: 1}
-	c.replay = newReplay(r.First, func(ticket int64, got, want outcome) {
+	c.replay = newReplay(r.FirstCounts, func(ticket int64, got, want outcome) {
 		c.add(OutcomeDiffer, ticket, "ticket %d is %s; settling the line again makes it %s", ticket, got, want)
 	})
 	return c
@@ -131,7 +131,7 @@ func (c *Checkup) holds(e Entry) {
 func (c *Checkup) End() []Finding {
 	if !c.broken {
 		c.replay.end()
-		c.standing()
+		c.counts()
 	}
 	c.line()
 	c.counters()
@@ -139,10 +139,10 @@ func (c *Checkup) End() []Finding {
 	return c.all()
 }
 
-// standing compares what the run became by its line with what its row says. The
+// counts compares what the run became by its line with what its row says. The
 // counters are compared with rows instead.
-func (c *Checkup) standing() {
-	is, comes := c.run.Standing, c.replay.standing
+func (c *Checkup) counts() {
+	is, comes := c.run.Counts, c.replay.counts
 	const outside = "changed outside of the line"
 	for _, l := range []struct {
 		code      Code
@@ -191,11 +191,11 @@ func (c *Checkup) counters() {
 	if lost := c.run.Places - c.places; lost > 0 {
 		c.add(PlaceUnearned, 0, "%s a place on the waiting list by a ticket that is not in the line", people(lost))
 	}
-	if is, rows := c.run.Standing.Taken, c.run.Seats; is != rows {
+	if is, rows := c.run.Counts.Taken, c.run.Seats; is != rows {
 		c.add(AttendancesCount, 0, "attendances_count is %d, and %s a seat", is, people(rows)).Repairable =
 			c.count[SeatMissing]+c.count[SeatUnearned] == 0
 	}
-	if is, rows := c.run.Standing.Waiting, c.run.Places; is != rows {
+	if is, rows := c.run.Counts.Waiting, c.run.Places; is != rows {
 		c.add(WaitingCount, 0, "waiting_count is %d, and %s a place on the waiting list", is, people(rows)).Repairable =
 			c.count[PlaceMissing]+c.count[PlaceUnearned] == 0
 	}

@@ -24,7 +24,7 @@ func register(ticket int64, who string, status enroll.Status, reason enroll.Reas
 // unlimited is a run whose line has so many tickets, all settled, and seats.
 func unlimited(tickets int64, seats int) doctor.Run {
 	return doctor.Run{
-		Slug: "go-1", TimeZone: "Europe/Berlin", Standing: enroll.Standing{Taken: seats}, Settled: tickets, HasLine: true, Last: tickets, LastAcceptedAt: time.Unix(tickets, 0), Seats: seats,
+		Slug: "go-1", TimeZone: "Europe/Berlin", Counts: enroll.RunCounts{Taken: seats}, Settled: tickets, HasLine: true, Last: tickets, LastAcceptedAt: time.Unix(tickets, 0), Seats: seats,
 	}
 }
 
@@ -52,7 +52,7 @@ func TestCheckup(t *testing.T) {
 	t.Run("says what is wrong in words", func(t *testing.T) {
 		t.Parallel()
 		r := unlimited(2, 2)
-		r.Standing.Taken = 1
+		r.Counts.Taken = 1
 		requireFound(t, check(r, register(1, "a", enroll.Confirmed, ""), register(2, "b", enroll.Confirmed, "")),
 			"run go-1: attendances_count is 1, and 2 people have a seat")
 	})
@@ -118,7 +118,7 @@ func TestVisit(t *testing.T) {
 	brief, line, unseen := held, held, held
 	brief.Age, line.Line = 59*time.Second, true
 	unseen.State, unseen.Age = "", 0
-	behind := []enroll.Behind{{Run: "a", Age: 2 * time.Minute}}
+	backlogs := []enroll.Backlog{{Run: "a", Age: 2 * time.Minute}}
 	for name, c := range map[string]struct {
 		trouble doctor.Trouble
 		want    string
@@ -128,9 +128,9 @@ func TestVisit(t *testing.T) {
 		"a held line":    {doctor.Trouble{Server: sound, Holders: []doctor.Holder{line}}, "run a: pid 7 (psql, idle in transaction) has held the head of the line for up to 1m1s"},
 		"a row at work":  {doctor.Trouble{Server: sound, Holders: []doctor.Holder{brief}}, ""},
 		"an unseen hold": {doctor.Trouble{Server: sound, Holders: []doctor.Holder{unseen}}, ""},
-		"a line behind": {doctor.Trouble{Server: sound, Holders: []doctor.Holder{unseen}, Behind: behind},
+		"a line behind": {doctor.Trouble{Server: sound, Holders: []doctor.Holder{unseen}, Backlogs: backlogs},
 			"run a: its next request has waited for 2m0s: pid 7 holds the run's row (more can be seen with the right pg_read_all_stats)"},
-		"a forgotten two-phase commit": {doctor.Trouble{Server: sound, Holders: []doctor.Holder{{Run: "a"}}, Behind: behind},
+		"a forgotten two-phase commit": {doctor.Trouble{Server: sound, Holders: []doctor.Holder{{Run: "a"}}, Backlogs: backlogs},
 			"run a: its next request has waited for 2m0s: a prepared transaction holds the run's row"},
 		"a standby":       {with(func(s *doctor.Server) { s.Standbys = 1 }), "warning: asynchronous standbys: 1"},
 		"a safe standby":  {with(func(s *doctor.Server) { s.Standbys, s.SyncStandbyNames = 1, "*" }), ""},

@@ -33,7 +33,7 @@ func (o outcome) String() string {
 // is believed. Up to the correction that registration has an address like no
 // other's.
 type replay struct {
-	standing    enroll.Standing
+	counts      enroll.RunCounts
 	held        map[int64]*held             // by ticket: who has a seat or a place
 	holder      map[enroll.AddressKey]int64 // by address: the same
 	waiting     []int64                     // the waiting list by ticket, with some who have left it
@@ -54,10 +54,10 @@ type correction struct {
 	key           enroll.AddressKey
 }
 
-func newReplay(first enroll.Standing, differ func(ticket int64, got, want outcome)) *replay {
+func newReplay(first enroll.RunCounts, differ func(ticket int64, got, want outcome)) *replay {
 	return &replay{
-		standing: enroll.Standing{Capacity: first.Capacity, WaitlistCapacity: first.WaitlistCapacity},
-		held:     make(map[int64]*held), holder: make(map[enroll.AddressKey]int64), differ: differ,
+		counts: enroll.RunCounts{Capacity: first.Capacity, WaitlistCapacity: first.WaitlistCapacity},
+		held:   make(map[int64]*held), holder: make(map[enroll.AddressKey]int64), differ: differ,
 	}
 }
 
@@ -87,7 +87,7 @@ func (r *replay) settle(e Entry) {
 		places = atOnce
 	}
 	for done := false; !done; {
-		done = r.apply(e, enroll.Settle(r.standing, r.first(places), r.seats(e.Kind, math.MaxInt), []enroll.Request{e.Request}))
+		done = r.apply(e, enroll.Settle(r.counts, r.first(places), r.seats(e.Kind, math.MaxInt), []enroll.Request{e.Request}))
 	}
 }
 
@@ -98,9 +98,9 @@ func (r *replay) begin(e Entry, run Run) {
 	if !e.Kind.MovesMany() {
 		return
 	}
-	left, up := max(r.standing.Waiting-run.Places, 0), max(r.standing.Taken-run.Seats, 0)
-	s := enroll.Settle(r.standing, r.first(left), r.seats(e.Kind, up), []enroll.Request{e.Request})
-	is, comes := run.Standing, s.Standing
+	left, up := max(r.counts.Waiting-run.Places, 0), max(r.counts.Taken-run.Seats, 0)
+	s := enroll.Settle(r.counts, r.first(left), r.seats(e.Kind, up), []enroll.Request{e.Request})
+	is, comes := run.Counts, s.Counts
 	begun := limit(is.Capacity) == limit(comes.Capacity) && limit(is.WaitlistCapacity) == limit(comes.WaitlistCapacity) &&
 		is.WaitlistEnded == comes.WaitlistEnded && is.CalledOff == comes.CalledOff
 	if begun && len(s.Outcomes) == 0 { // were all moved, it would be decided
@@ -119,7 +119,7 @@ func (r *replay) end() {
 // apply takes over what settling the entry came to, and tells whether the entry
 // is decided.
 func (r *replay) apply(e Entry, s enroll.Settlement) bool {
-	r.standing = s.Standing
+	r.counts = s.Counts
 	for _, o := range s.Changed {
 		h := r.held[o.Ticket]
 		if h.status = o.Status; h.status == enroll.Confirmed {
@@ -179,7 +179,7 @@ func (r *replay) unknownHolder() int64 {
 
 // stand puts the ticket at the end of the waiting list.
 func (r *replay) stand(ticket int64) {
-	if len(r.waiting) > 2*r.standing.Waiting+atOnce { // most have left it
+	if len(r.waiting) > 2*r.counts.Waiting+atOnce { // most have left it
 		r.waiting = slices.DeleteFunc(r.waiting, func(t int64) bool { return !r.waits(t) })
 	}
 	r.waiting = append(r.waiting, ticket)
@@ -192,33 +192,33 @@ func (r *replay) waits(ticket int64) bool {
 
 // first returns the first so many on the waiting list. Those it passes who have
 // left it are never passed again.
-func (r *replay) first(most int) []enroll.Place {
-	var places []enroll.Place
+func (r *replay) first(most int) []enroll.Holding {
+	var holdings []enroll.Holding
 	passed := 0
-	for ; passed < len(r.waiting) && len(places) < most; passed++ {
+	for ; passed < len(r.waiting) && len(holdings) < most; passed++ {
 		if t := r.waiting[passed]; r.waits(t) {
-			r.waiting[len(places)] = t
-			places = append(places, enroll.Place{Ticket: t, Key: r.held[t].key})
+			r.waiting[len(holdings)] = t
+			holdings = append(holdings, enroll.Holding{Ticket: t, Key: r.held[t].key})
 		}
 	}
-	copy(r.waiting[passed-len(places):], r.waiting[:len(places)])
-	r.waiting = r.waiting[passed-len(places):]
-	return places
+	copy(r.waiting[passed-len(holdings):], r.waiting[:len(holdings)])
+	r.waiting = r.waiting[passed-len(holdings):]
+	return holdings
 }
 
 // seats returns the first so many who have a seat, if what is settled is to take
 // it away.
-func (r *replay) seats(kind enroll.Kind, most int) []enroll.Place {
+func (r *replay) seats(kind enroll.Kind, most int) []enroll.Holding {
 	if kind != enroll.CallOff {
 		return nil
 	}
-	var places []enroll.Place
+	var holdings []enroll.Holding
 	for _, t := range slices.Sorted(maps.Keys(r.held)) {
-		if h := r.held[t]; h.status == enroll.Confirmed && len(places) < most {
-			places = append(places, enroll.Place{Ticket: t, Key: h.key})
+		if h := r.held[t]; h.status == enroll.Confirmed && len(holdings) < most {
+			holdings = append(holdings, enroll.Holding{Ticket: t, Key: h.key})
 		}
 	}
-	return places
+	return holdings
 }
 
 // limit writes a capacity.

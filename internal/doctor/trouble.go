@@ -13,11 +13,11 @@ const Patience = time.Minute
 
 // Trouble is what the ledger's server shows of work that does not get on.
 type Trouble struct {
-	Behind  []enroll.Behind      // lines whose next request has waited for Patience
-	Holders []Holder             // of rows of runs and heads of lines, at this instant
-	Lanes   map[enroll.RunID]int // the sessions that hold lane locks
-	Mails   enroll.MailBacklog
-	Server  Server
+	Backlogs []enroll.Backlog     // lines whose next request has waited for Patience
+	Holders  []Holder             // of rows of runs and heads of lines, at this instant
+	Lanes    map[enroll.RunID]int // the sessions that hold lane locks
+	Mails    enroll.MailBacklog
+	Server   Server
 }
 
 // Holder is a transaction that holds a row which accepting or settling needs.
@@ -60,7 +60,7 @@ type Server struct {
 func (t Trouble) ofRun(run string, blocked bool) []Finding {
 	f := findings{run: run}
 	behind := false
-	for _, b := range t.Behind {
+	for _, b := range t.Backlogs {
 		if b.Run == run {
 			behind = true
 			f.add(LineBehind, 0, "its next request %s: %s", waited(b), t.reason(b, blocked))
@@ -74,7 +74,7 @@ func (t Trouble) ofRun(run string, blocked bool) []Finding {
 	return f.all()
 }
 
-func waited(b enroll.Behind) string {
+func waited(b enroll.Backlog) string {
 	if b.Age < 0 {
 		return "was accepted at an instant that is yet to come (the clock was set back)"
 	}
@@ -82,7 +82,7 @@ func waited(b enroll.Behind) string {
 }
 
 // reason says what can be seen of why a line does not get on.
-func (t Trouble) reason(b enroll.Behind, blocked bool) string {
+func (t Trouble) reason(b enroll.Backlog, blocked bool) string {
 	if blocked {
 		return "tickets are missing, and nothing is settled beyond a hole"
 	}

@@ -7,7 +7,7 @@ import (
 	"strconv"
 )
 
-// Digest is a keyed hash of everything that an Application of kind Register asks
+// Digest is a keyed hash of everything that a Submission of kind Register asks
 // for, by which a second one with its IdempotencyKey is compared. It covers what
 // was parsed, not how it was written. An option that was left out does not enter
 // it, so that a new option changes no digest of a request without it.
@@ -23,27 +23,27 @@ const (
 	digestLength  = 1 + 16 // half of SHA-256 tells requests apart well enough
 )
 
-// Digest returns the digest of an Application of kind Register.
-func (k DigestKey) Digest(a Application) Digest {
+// Digest returns the digest of a Submission of kind Register.
+func (k DigestKey) Digest(sub Submission) Digest {
 	said := make([]byte, 0, 256)
 	says := func(what byte, value string) {
 		said = append(said, what)
 		said = binary.AppendUvarint(said, uint64(len(value)))
 		said = append(said, value...)
 	}
-	says('k', string(a.Kind))
-	says('n', string(a.Name))
-	says('e', a.Address.Typed)
-	if a.Language != "" {
-		says('l', string(a.Language))
+	says('k', string(sub.Kind))
+	says('n', string(sub.Name))
+	says('e', sub.Address.Typed)
+	if sub.Language != "" {
+		says('l', string(sub.Language))
 	}
-	if a.Notify {
+	if sub.Notify {
 		says('f', "")
 	}
-	if a.WaitlistLimit != nil {
-		says('w', strconv.Itoa(*a.WaitlistLimit))
+	if sub.WaitlistLimit != nil {
+		says('w', strconv.Itoa(*sub.WaitlistLimit))
 	}
-	if a.OutsideWindow {
+	if sub.OutsideWindow {
 		says('o', "")
 	}
 	h := hmac.New(sha256.New, k)

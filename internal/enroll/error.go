@@ -55,12 +55,12 @@ type Error struct {
 	Code    Code
 	Message string // for people; never holds a name, an address or an id
 	Faults  []Fault
-	Window  *Judgement // set for RunNotOpen and RunClosed
-	Err     error      // the cause, or nil
+	Window  *WindowTimes // set for RunNotOpen and RunClosed
+	Err     error        // the cause, or nil
 }
 
-// Judgement is what a window was judged by.
-type Judgement struct{ Now, OpensAt, ClosesAt time.Time }
+// WindowTimes are the instants by which a registration window was judged.
+type WindowTimes struct{ Now, OpensAt, ClosesAt time.Time }
 
 // refusals says why a run refuses a request: see Life.Refusal.
 var refusals = map[Code]string{
@@ -72,7 +72,7 @@ var refusals = map[Code]string{
 }
 
 // Refused returns the error for a request that a run refuses with the code.
-func Refused(code Code, by Judgement) error {
+func Refused(code Code, by WindowTimes) error {
 	e := &Error{Code: code, Message: refusals[code]}
 	if code == RunNotOpen || code == RunClosed {
 		e.Window = &by

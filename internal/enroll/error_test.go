@@ -107,7 +107,7 @@ func TestErrorReads(t *testing.T) {
 
 func TestRefused(t *testing.T) {
 	t.Parallel()
-	by := enroll.Judgement{Now: opens.Add(time.Hour), OpensAt: opens, ClosesAt: closes}
+	by := enroll.WindowTimes{Now: opens.Add(time.Hour), OpensAt: opens, ClosesAt: closes}
 	said := make(map[string]enroll.Code)
 	for code, judged := range map[enroll.Code]bool{
 		enroll.RunNotOpen: true, enroll.RunClosed: true, enroll.RunOver: false, enroll.CodeCalledOff: false, enroll.RunBegun: false,

@@ -1,34 +1,10 @@
 package enroll
 
 import (
-	"fmt"
 	"time"
 
 	"github.com/google/uuid"
 )
-
-// Language is the language of a mail.
-type Language string
-
-// The languages there are texts for.
-const (
-	English Language = "en"
-	German  Language = "de"
-)
-
-// Languages lists them.
-var Languages = []Language{English, German}
-
-// ParseLanguage returns the language, or an error of code Invalid whose fault
-// names the field "language".
-func ParseLanguage(s string) (Language, error) {
-	for _, l := range Languages {
-		if s == string(l) {
-			return l, nil
-		}
-	}
-	return "", FaultIn("language", Invalid, "unknown", "must be en or de")
-}
 
 // MailKind is what a mail tells.
 type MailKind string
@@ -124,52 +100,6 @@ func kindsThat(is func(mailRule) bool) []MailKind {
 	return kinds
 }
 
-// Schedule is when and where a run takes place.
-type Schedule struct {
-	StartsAt, EndsAt time.Time
-	TimeZone         string // IANA name
-	Place            string
-}
-
-// Equal tells whether both say the same.
-func (s Schedule) Equal(o Schedule) bool {
-	return s.StartsAt.Equal(o.StartsAt) && s.EndsAt.Equal(o.EndsAt) && s.TimeZone == o.TimeZone && s.Place == o.Place
-}
-
-// Told is what a registration was last told by mail: by the last one that was
-// sent to its address and told how it stands.
-type Told struct {
-	Status Status    // "" = no mail has told it anything
-	At     time.Time // when that mail left; zero = none has
-	// Schedule is when and where the run was said to take place; if no mail has
-	// said it, then when and where it was to take place at the time of the request.
-	Schedule Schedule
-	// Seat tells that a mail which may have arrived told of a seat, whatever was told
-	// after it.
-	Seat bool
-	// Entry tells that the calendar entry may stand in the person's calendar.
-	Entry bool
-}
-
-// Enrolment is a registration with the name in it and the run it is for: what a
-// mail or a calendar entry tells.
-type Enrolment struct {
-	Registration
-	Name   Name
-	For    Run
-	Told   Told // before this mail
-	Seated bool // it has a seat, or had one: a calendar may have its entry
-	// AskedFor are the other names for which the address has asked again lately, of
-	// a registration that MailAlreadyRegistered is about.
-	AskedFor []Name
-}
-
-// Moved tells whether the person was told another time or place by mail than
-// the run has now.
-func (e Enrolment) Moved() bool {
-	return e.Told.Status != "" && !e.Told.Schedule.Equal(e.For.Schedule())
-}
-
 // Mail is a message of the outbox, as it reads now.
 type Mail struct {
 	ID       uuid.UUID // of the outbox row; no credential
@@ -203,7 +133,7 @@ func (m Mail) Superseded() bool {
 		if rule.holds && e.Status != Confirmed && e.Status != Waitlisted {
 			return true
 		}
-		if m.Kind == MailChanged && e.Told.Schedule.Equal(e.For.Schedule()) {
+		if m.Kind == MailChanged && e.LastTold.Schedule.Equal(e.For.Schedule()) {
 			return true
 		}
 	}
@@ -232,117 +162,3 @@ func (m Mail) Obsolete() string {
 	}
 	return ""
 }
-
-// MailState is where a mail stands.
-type MailState string
-
-// The states of a mail.
-const (
-	MailPending MailState = "pending" // it waits to be sent, or to be tried again
-	MailSent    MailState = "sent"    // the mail server took it
-	MailFailed  MailState = "failed"  // the mail server refused it for good, or for too long
-	MailSkipped MailState = "skipped" // it was superseded, came too late, or a summary tells it: see Problem
-)
-
-// ParseMailState returns the state, or an error of code Invalid whose fault
-// names the field "state".
-func ParseMailState(s string) (MailState, error) {
-	switch state := MailState(s); state {
-	case MailPending, MailSent, MailFailed, MailSkipped:
-		return state, nil
-	}
-	return "", FaultIn("state", Invalid, "unknown", "must be pending, sent, failed or skipped")
-}
-
-// OutboxMail is a mail in the outbox as an organiser sees it.
-type OutboxMail struct {
-	ID       uuid.UUID
-	Run      string // the run's slug
-	Ticket   int64
-	Kind     MailKind
-	Sequence int    // tells those of one kind about one registration apart
-	To       string // empty = the address of a MailMistakenAddress that has ended: it is erased
-	State    MailState
-	Attempts int
-	DueAt    time.Time
-	NextAt   time.Time  // when it is tried next; zero unless pending
-	EndedAt  time.Time  // when it was sent, failed or skipped; zero while pending
-	Problem  string     // why it was not sent the last time it was tried: see MailAttempt
-	ToldBy   *uuid.UUID // the summary that tells it; nil = none
-}
-
-// MailQuery says which mails about the registrations of a run are asked for.
-type MailQuery struct {
-	State   MailState // empty = in any
-	Ticket  int64     // of this registration only; 0 = of all, and then …
-	After   int64     // … of tickets after this one, …
-	Tickets int       // … of at most so many
-}
-
-// MailAttempt is how one attempt to send a mail ended.
-type MailAttempt struct {
-	State MailState     // MailPending: try again
-	After time.Duration // when to try again
-	// Problem is why it was not sent: the mail server's words in one line, or
-	// where it said nothing a plain sentence; at most 500 characters. "" = it was.
-	Problem string
-	// Unanswered tells that the mail may have arrived all the same.
-	Unanswered bool
-}
-
-// MailTerms are what claiming a mail is held to.
-type MailTerms struct {
-	Lease time.Duration // for how long the attempt is the caller's
-	// Pace is the time in which no more than PaceRun mails about a run and
-	// PaceAddress mails in all leave to one address; 0 = any number may.
-	Pace time.Duration
-}
-
-// MailPatience is how long a mail may wait to be sent before it counts as
-// overdue.
-const MailPatience = time.Hour
-
-// MailBacklog is what waits in the whole outbox.
-type MailBacklog struct {
-	Pending int           // mails that wait
-	Overdue int           // of them, for longer than MailPatience
-	Untried int           // of those, without a single attempt
-	Oldest  time.Duration // since when the oldest has been due
-}
-
-// DueMail names a mail that waits to be sent, and says how it was found.
-type DueMail struct {
-	ID       uuid.UUID
-	Attempts int       // made so far
-	Replaced int       // how often its task was lost on the queue
-	NextAt   time.Time // when it was to be looked at
-}
-
-// SendError says why a mail was not sent. Its text holds nothing of the mail;
-// Reply may, since servers quote addresses: it is for the organiser and must not
-// be logged.
-type SendError struct {
-	// Code is MailRefused (for good), MailDeferred (this mail, for now),
-	// Unavailable (the server takes no mail at all now) or Internal (a defect).
-	Code   Code
-	Status int    // the server's reply code, 0 = there was none
-	Reply  string // the server's words, as they came
-	// Unanswered tells that the whole mail was handed over and no answer came: it
-	// may have been delivered.
-	Unanswered bool
-	Err        error // the cause, without a word of the server; nil if that is all
-}
-
-func (e *SendError) Error() string {
-	text := string(e.Code)
-	if e.Status != 0 {
-		text += fmt.Sprintf(": the mail server answered %d", e.Status)
-	}
-	if e.Err != nil {
-		text += ": " + e.Err.Error()
-	}
-	return text
-}
-
-// Unwrap returns the cause.
-func (e *SendError) Unwrap() error { return e.Err }

@@ -1,8 +1,6 @@
 package enroll_test
 
 import (
-	"errors"
-	"strings"
 	"testing"
 	"time"
 
@@ -14,12 +12,12 @@ func TestSuperseded(t *testing.T) {
 	now := time.Date(2027, 3, 1, 9, 0, 0, 0, time.UTC)
 	about := func(status enroll.Status, reason enroll.Reason, starts time.Time) []enroll.Enrolment {
 		run := enroll.Run{StartsAt: starts}
-		return []enroll.Enrolment{{Registration: enroll.Registration{Status: status, Reason: reason}, For: run, Told: enroll.Told{Schedule: run.Schedule()}}}
+		return []enroll.Enrolment{{Registration: enroll.Registration{Status: status, Reason: reason}, For: run, LastTold: enroll.LastTold{Schedule: run.Schedule()}}}
 	}
 	later := now.Add(time.Hour)
 	moved := func(status enroll.Status) []enroll.Enrolment {
 		all := about(status, "", later)
-		all[0].Told.Schedule.Place = "elsewhere"
+		all[0].LastTold.Schedule.Place = "elsewhere"
 		return all
 	}
 	calledOff := func(all []enroll.Enrolment) []enroll.Enrolment {
@@ -170,16 +168,5 @@ func TestMailboxIsWhatWasTypedAtADomainThatCanBeLookedUp(t *testing.T) {
 		} else if got := a.Mailbox(); got != want {
 			t.Errorf("%s: mail goes to %s, want %s", typed, got, want)
 		}
-	}
-}
-
-func TestSendErrorSaysNothingOfTheMail(t *testing.T) {
-	t.Parallel()
-	err := &enroll.SendError{Code: enroll.MailRefused, Status: 550, Reply: "5.1.1 <ada@example.org>: no such user", Err: errors.New("answering RCPT")}
-	if text := err.Error(); strings.Contains(text, "ada") || !strings.Contains(text, "550") || !strings.Contains(text, "answering RCPT") {
-		t.Errorf("it says %q", text)
-	}
-	if !errors.Is(err, err.Err) {
-		t.Error("its cause cannot be found")
 	}
 }

@@ -15,11 +15,11 @@ import "slices"
 // It depends on nothing but its arguments and changes none of them, so the same
 // line has the same outcomes however it is cut into pieces and wherever it is
 // computed.
-func Settle(standing Standing, listed, seated []Place, requests []Request) Settlement {
+func Settle(counts RunCounts, listed, seated []Holding, requests []Request) Settlement {
 	b := book{
-		Standing:  standing,
+		RunCounts: counts,
 		listed:    slices.Clip(listed), // appended to, and the caller's array is not ours
-		allListed: len(listed) >= standing.Waiting,
+		allListed: len(listed) >= counts.Waiting,
 		seated:    seated,
 		known:     make(map[int64]*Outcome), holder: make(map[AddressKey]int64),
 	}
@@ -41,11 +41,11 @@ func Settle(standing Standing, listed, seated []Place, requests []Request) Settl
 
 // book is what is known of a run while its requests are settled.
 type book struct {
-	Standing
-	listed    []Place // the first on the waiting list
-	left      int     // how many of them have been passed
+	RunCounts
+	listed    []Holding // the first on the waiting list
+	left      int       // how many of them have been passed
 	allListed bool
-	seated    []Place
+	seated    []Holding
 
 	outcomes []*Outcome
 	changed  []*Outcome
@@ -55,7 +55,7 @@ type book struct {
 }
 
 func (b *book) settlement() Settlement {
-	s := Settlement{Standing: b.Standing, Notices: b.notices}
+	s := Settlement{Counts: b.RunCounts, Notices: b.notices}
 	for _, o := range b.outcomes {
 		s.Outcomes = append(s.Outcomes, *o)
 	}
@@ -74,16 +74,16 @@ func (b *book) decide(ticket int64, status Status, reason Reason) {
 
 // become changes a registration that was decided before, in this call or in an
 // earlier one.
-func (b *book) become(p Place, before, status Status, reason Reason) {
-	o := b.known[p.Ticket]
+func (b *book) become(h Holding, before, status Status, reason Reason) {
+	o := b.known[h.Ticket]
 	if o == nil {
-		o = &Outcome{Ticket: p.Ticket, Before: before}
-		b.known[p.Ticket] = o
+		o = &Outcome{Ticket: h.Ticket, Before: before}
+		b.known[h.Ticket] = o
 		b.changed = append(b.changed, o)
 	}
 	o.Status, o.Reason, o.Changed = status, reason, true
 	if status == Cancelled || status == NotPromoted {
-		b.holder[p.Key] = 0
+		b.holder[h.Key] = 0
 	}
 }
 
@@ -112,7 +112,7 @@ func (b *book) register(r Request) {
 		b.tell(r.Ticket, MailWaitlisted)
 		b.holder[r.Key] = r.Ticket
 		if b.allListed {
-			b.listed = append(b.listed, Place{r.Ticket, r.Key})
+			b.listed = append(b.listed, Holding{r.Ticket, r.Key})
 		}
 		b.Waiting++
 	default:
@@ -161,27 +161,27 @@ func (b *book) mayPromote() bool { return b.Waiting > 0 && !b.full() && !b.Waitl
 
 // first takes the first on the waiting list off it, or returns false if it is
 // not known who that is.
-func (b *book) first() (Place, bool) {
+func (b *book) first() (Holding, bool) {
 	for b.left < len(b.listed) {
-		p := b.listed[b.left]
+		h := b.listed[b.left]
 		b.left++
-		if o := b.known[p.Ticket]; o == nil || o.Status == Waitlisted { // who cancelled stands on it no more
+		if o := b.known[h.Ticket]; o == nil || o.Status == Waitlisted { // who cancelled stands on it no more
 			b.Waiting--
-			return p, true
+			return h, true
 		}
 	}
-	return Place{}, false
+	return Holding{}, false
 }
 
 // promoteFirst gives the first on the waiting list a seat, or returns false if
 // it is not known who that is.
 func (b *book) promoteFirst() bool {
-	p, known := b.first()
+	h, known := b.first()
 	if !known {
 		return false
 	}
-	b.become(p, Waitlisted, Confirmed, "")
-	b.tell(p.Ticket, MailPromoted)
+	b.become(h, Waitlisted, Confirmed, "")
+	b.tell(h.Ticket, MailPromoted)
 	b.Taken++
 	return true
 }
@@ -228,9 +228,9 @@ func (b *book) moveMany(r Request) {
 
 // clearSeats takes the seats of all who are given.
 func (b *book) clearSeats() {
-	for _, p := range b.seated {
-		b.become(p, Confirmed, Cancelled, RunCalledOff)
-		b.tell(p.Ticket, MailCalledOff)
+	for _, h := range b.seated {
+		b.become(h, Confirmed, Cancelled, RunCalledOff)
+		b.tell(h.Ticket, MailCalledOff)
 		b.Taken--
 	}
 }
@@ -238,11 +238,11 @@ func (b *book) clearSeats() {
 // clearList ends the waiting of all who are given.
 func (b *book) clearList(status Status, reason Reason, mail MailKind) {
 	for {
-		p, known := b.first()
+		h, known := b.first()
 		if !known {
 			return
 		}
-		b.become(p, Waitlisted, status, reason)
-		b.tell(p.Ticket, mail)
+		b.become(h, Waitlisted, status, reason)
+		b.tell(h.Ticket, mail)
 	}
 }

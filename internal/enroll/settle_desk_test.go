@@ -14,7 +14,7 @@ import (
 // course is a run before its first request, and its line: of each request only
 // what was accepted. A cancel's target is known by its ticket.
 type course struct {
-	start enroll.Standing
+	start enroll.RunCounts
 	line  []enroll.Request
 }
 
@@ -23,10 +23,10 @@ type course struct {
 // store's constraints.
 type desk struct {
 	course
-	standing       enroll.Standing
-	settled        int            // so many of the line
-	statuses       []statusAndWhy // of the whole line
-	seated, listed []enroll.Place // in ticket order
+	counts         enroll.RunCounts
+	settled        int              // so many of the line
+	statuses       []statusAndWhy   // of the whole line
+	seated, listed []enroll.Holding // in ticket order
 	notices        []enroll.Notice
 	calls          int
 }
@@ -38,7 +38,7 @@ type statusAndWhy struct {
 }
 
 func newDesk(c course) *desk {
-	d := &desk{course: c, standing: c.start, statuses: make([]statusAndWhy, len(c.line))}
+	d := &desk{course: c, counts: c.start, statuses: make([]statusAndWhy, len(c.line))}
 	for i := range d.statuses {
 		d.statuses[i].status = enroll.Queued
 	}
@@ -49,16 +49,16 @@ func (d *desk) done() bool { return d.settled == len(d.line) }
 
 // settle settles at most the next n requests, in one call, and returns what was
 // read and what came of it.
-func (d *desk) settle(t rapid.TB, n int) (enroll.Standing, []enroll.Request, enroll.Settlement) {
+func (d *desk) settle(t rapid.TB, n int) (enroll.RunCounts, []enroll.Request, enroll.Settlement) {
 	t.Helper()
 	requests := slices.Clone(d.line[d.settled:min(d.settled+n, len(d.line))])
 	moves, callOff := false, len(requests) > 0 && requests[0].Kind == enroll.CallOff
 	for i := range requests {
 		switch r := &requests[i]; r.Kind {
 		case enroll.Register:
-			for _, p := range slices.Concat(d.seated, d.listed) {
-				if p.Key == r.Key {
-					r.Holder = p.Ticket
+			for _, h := range slices.Concat(d.seated, d.listed) {
+				if h.Key == r.Key {
+					r.Holder = h.Ticket
 				}
 			}
 			continue
@@ -69,7 +69,7 @@ func (d *desk) settle(t rapid.TB, n int) (enroll.Standing, []enroll.Request, enr
 		}
 		moves = true
 	}
-	var listed, seated []enroll.Place
+	var listed, seated []enroll.Holding
 	if moves {
 		listed = d.listed[:min(n, len(d.listed))]
 	}
@@ -77,8 +77,8 @@ func (d *desk) settle(t rapid.TB, n int) (enroll.Standing, []enroll.Request, enr
 		seated = d.seated[:min(n, len(d.seated))]
 	}
 
-	before, given, listedNow, seatedNow := d.standing, slices.Clone(requests), slices.Clone(d.listed), slices.Clone(d.seated)
-	s := enroll.Settle(d.standing, listed, seated, requests)
+	before, given, listedNow, seatedNow := d.counts, slices.Clone(requests), slices.Clone(d.listed), slices.Clone(d.seated)
+	s := enroll.Settle(d.counts, listed, seated, requests)
 	if !slices.Equal(requests, given) || !slices.Equal(d.listed, listedNow) || !slices.Equal(d.seated, seatedNow) {
 		t.Fatal("Settle changed its arguments")
 	}
@@ -95,8 +95,8 @@ func (d *desk) settle(t rapid.TB, n int) (enroll.Standing, []enroll.Request, enr
 func (d *desk) write(t rapid.TB, s enroll.Settlement) {
 	t.Helper()
 	type move struct {
-		place enroll.Place
-		to    enroll.Status
+		holding enroll.Holding
+		to      enroll.Status
 	}
 	var gained []move
 	apply := func(o enroll.Outcome) {
@@ -108,15 +108,15 @@ func (d *desk) write(t rapid.TB, s enroll.Settlement) {
 			t.Fatalf("ticket %d went from %s to %s", o.Ticket, o.Before, o.Status)
 		}
 		now.status, now.reason, now.changed = o.Status, o.Reason, o.Changed
-		place := enroll.Place{Ticket: o.Ticket, Key: d.line[o.Ticket-1].Key}
+		holding := enroll.Holding{Ticket: o.Ticket, Key: d.line[o.Ticket-1].Key}
 		switch o.Before {
 		case enroll.Confirmed:
-			d.seated = without(t, d.seated, place)
+			d.seated = without(t, d.seated, holding)
 		case enroll.Waitlisted:
-			d.listed = without(t, d.listed, place)
+			d.listed = without(t, d.listed, holding)
 		default:
 		}
-		gained = append(gained, move{place, o.Status})
+		gained = append(gained, move{holding, o.Status})
 	}
 	for i, o := range s.Outcomes {
 		if o.Ticket != int64(d.settled+i+1) || o.Before != enroll.Queued {
@@ -133,47 +133,47 @@ func (d *desk) write(t rapid.TB, s enroll.Settlement) {
 	for _, m := range gained {
 		switch m.to {
 		case enroll.Confirmed:
-			d.seated = with(d.seated, m.place)
+			d.seated = with(d.seated, m.holding)
 		case enroll.Waitlisted:
-			d.listed = with(d.listed, m.place)
+			d.listed = with(d.listed, m.holding)
 		default:
 		}
 	}
 	d.settled += len(s.Outcomes)
-	d.standing = s.Standing
+	d.counts = s.Counts
 	d.notices = append(d.notices, s.Notices...)
 
 	has := make(map[enroll.AddressKey]bool)
-	for _, p := range slices.Concat(d.seated, d.listed) {
-		if has[p.Key] {
-			t.Fatalf("%s has a seat or a place twice: seated %v, listed %v", p.Key, d.seated, d.listed)
+	for _, h := range slices.Concat(d.seated, d.listed) {
+		if has[h.Key] {
+			t.Fatalf("%s has a seat or a place twice: seated %v, listed %v", h.Key, d.seated, d.listed)
 		}
-		has[p.Key] = true
+		has[h.Key] = true
 	}
-	if d.standing.Taken != len(d.seated) || d.standing.Waiting != len(d.listed) {
-		t.Fatalf("%d seats and %d places are counted, %d and %d are held", d.standing.Taken, d.standing.Waiting, len(d.seated), len(d.listed))
+	if d.counts.Taken != len(d.seated) || d.counts.Waiting != len(d.listed) {
+		t.Fatalf("%d seats and %d places are counted, %d and %d are held", d.counts.Taken, d.counts.Waiting, len(d.seated), len(d.listed))
 	}
 	gave := func(m move) bool { return m.to == enroll.Confirmed }
-	if c := d.standing.Capacity; c != nil && len(d.seated) > *c && slices.ContainsFunc(gained, gave) {
+	if c := d.counts.Capacity; c != nil && len(d.seated) > *c && slices.ContainsFunc(gained, gave) {
 		t.Fatalf("a seat was given, and %d of %d are held", len(d.seated), *c)
 	}
 }
 
-func byTicket(p, q enroll.Place) int { return cmp.Compare(p.Ticket, q.Ticket) }
+func byTicket(h, q enroll.Holding) int { return cmp.Compare(h.Ticket, q.Ticket) }
 
 // with and without leave the slice as it is: Settle may still have it.
-func with(places []enroll.Place, p enroll.Place) []enroll.Place {
-	i, _ := slices.BinarySearchFunc(places, p, byTicket)
-	return slices.Insert(slices.Clone(places), i, p)
+func with(holdings []enroll.Holding, h enroll.Holding) []enroll.Holding {
+	i, _ := slices.BinarySearchFunc(holdings, h, byTicket)
+	return slices.Insert(slices.Clone(holdings), i, h)
 }
 
-func without(t rapid.TB, places []enroll.Place, p enroll.Place) []enroll.Place {
+func without(t rapid.TB, holdings []enroll.Holding, h enroll.Holding) []enroll.Holding {
 	t.Helper()
-	i, found := slices.BinarySearchFunc(places, p, byTicket)
+	i, found := slices.BinarySearchFunc(holdings, h, byTicket)
 	if !found {
-		t.Fatalf("ticket %d is not among %v", p.Ticket, places)
+		t.Fatalf("ticket %d is not among %v", h.Ticket, holdings)
 	}
-	return slices.Delete(slices.Clone(places), i, i+1)
+	return slices.Delete(slices.Clone(holdings), i, i+1)
 }
 
 // What is drawn often stands first, where Rapid looks more, and what is drawn
@@ -204,7 +204,7 @@ func drawCourse(t *rapid.T) course {
 	names := []enroll.AddressKey{"ada", "bob", "cy", "dee", "eve", "fay", "gus", "hal", "ian", "joy", "kay", "lee"}
 	people := rapid.SampledFrom(names[:rapid.IntRange(3, len(names)).Draw(t, "people")])
 	c := course{
-		start: enroll.Standing{Capacity: drawnSeats.Draw(t, "seats"), WaitlistCapacity: drawnPlaces.Draw(t, "places")},
+		start: enroll.RunCounts{Capacity: drawnSeats.Draw(t, "seats"), WaitlistCapacity: drawnPlaces.Draw(t, "places")},
 		line:  make([]enroll.Request, rapid.IntRange(1, 30).Draw(t, "requests")+rapid.IntRange(0, 30).Draw(t, "more requests")),
 	}
 	ends := len(c.line)

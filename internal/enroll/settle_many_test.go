@@ -153,7 +153,7 @@ func TestSettleContinues(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			d := newDesk(course{start: enroll.Standing{Capacity: new(2)}, line: line(test.many)})
+			d := newDesk(course{start: enroll.RunCounts{Capacity: new(2)}, line: line(test.many)})
 			d.settle(t, 7)
 			calls := 0
 			for d.settled == 7 {

@@ -155,10 +155,10 @@ func inOrder(notices []enroll.Notice) []enroll.Notice {
 	return sorted
 }
 
-func tickets(places []enroll.Place) []int64 {
-	all := make([]int64, len(places))
-	for i, p := range places {
-		all[i] = p.Ticket
+func tickets(holdings []enroll.Holding) []int64 {
+	all := make([]int64, len(holdings))
+	for i, h := range holdings {
+		all[i] = h.Ticket
 	}
 	return all
 }
@@ -235,12 +235,12 @@ func TestSettleAgreesWithABoxOffice(t *testing.T) {
 			if got := inOrder(way.notices); !slices.Equal(got, told) {
 				t.Errorf("%s: told\n got %v\nwant %v", way.name, got, told)
 			}
-			want := enroll.Standing{
+			want := enroll.RunCounts{
 				Capacity: office.capacity, WaitlistCapacity: office.places, Taken: len(office.seats), Waiting: len(office.list),
 				WaitlistEnded: office.ended, CalledOff: office.calledOff,
 			}
-			if way.standing != want { // with the same pointers, which the line has
-				t.Errorf("%s: the run is %+v, want %+v", way.name, way.standing, want)
+			if way.counts != want { // with the same pointers, which the line has
+				t.Errorf("%s: the run is %+v, want %+v", way.name, way.counts, want)
 			}
 		}
 	})

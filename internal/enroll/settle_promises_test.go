@@ -24,7 +24,7 @@ func (w *witness) holds(key enroll.AddressKey) bool {
 
 // hear checks one notice. Of the run only the limits and flags during the call
 // are used.
-func (w *witness) hear(t rapid.TB, n enroll.Notice, during enroll.Standing) {
+func (w *witness) hear(t rapid.TB, n enroll.Notice, during enroll.RunCounts) {
 	t.Helper()
 	is := func(ticket int64) bool { return ticket == n.Ticket }
 	seated, listed := slices.Contains(w.seats, n.Ticket), slices.Contains(w.list, n.Ticket)
@@ -122,7 +122,7 @@ func TestSettleKeepsThePromises(t *testing.T) {
 			}
 			before, requests, s := d.settle(t, rapid.IntRange(1, 9).Draw(t, "piece"))
 
-			during := s.Standing // the limits change before anything else in a call
+			during := s.Counts // the limits change before anything else in a call
 			moved := make([]int64, 0, len(s.Notices))
 			promotions := 0 // that nothing allowed
 			for _, r := range requests[:len(s.Outcomes)] {
@@ -191,8 +191,8 @@ func TestSettleKeepsThePromises(t *testing.T) {
 				t.Errorf("ticket %d has a reason that nobody can read: %s", i+1, s.reason)
 			}
 		}
-		if d.standing.CalledOff && len(d.seated)+len(d.listed) > 0 || d.standing.WaitlistEnded && len(d.listed) > 0 {
-			t.Errorf("%v have seats and %v wait in %+v", d.seated, d.listed, d.standing)
+		if d.counts.CalledOff && len(d.seated)+len(d.listed) > 0 || d.counts.WaitlistEnded && len(d.listed) > 0 {
+			t.Errorf("%v have seats and %v wait in %+v", d.seated, d.listed, d.counts)
 		}
 	})
 }

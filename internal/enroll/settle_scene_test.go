@@ -97,10 +97,10 @@ func keyOf(who string) enroll.AddressKey {
 func (s scene) settle(t *testing.T) told {
 	t.Helper()
 	people := slices.Concat([]string{"nobody"}, s.seated, s.listed) // by ticket
-	places := func(who []string) []enroll.Place {
-		var all []enroll.Place
+	places := func(who []string) []enroll.Holding {
+		var all []enroll.Holding
 		for _, w := range who {
-			all = append(all, enroll.Place{Ticket: int64(slices.Index(people, w)), Key: keyOf(w)})
+			all = append(all, enroll.Holding{Ticket: int64(slices.Index(people, w)), Key: keyOf(w)})
 		}
 		return slices.Grow(all, 5) // room for somebody to write in
 	}
@@ -120,13 +120,13 @@ func (s scene) settle(t *testing.T) told {
 		switch r.Kind {
 		case enroll.Register:
 			r.Key = keyOf(a.who)
-			for _, p := range slices.Concat(seated, listed) {
-				if p.Key == r.Key {
-					r.Holder = p.Ticket
+			for _, h := range slices.Concat(seated, listed) {
+				if h.Key == r.Key {
+					r.Holder = h.Ticket
 				}
 			}
 		case enroll.Cancel:
-			r.Target = enroll.Place{Ticket: int64(slices.Index(people, a.who)), Key: keyOf(a.who)}
+			r.Target = enroll.Holding{Ticket: int64(slices.Index(people, a.who)), Key: keyOf(a.who)}
 			switch {
 			case r.TargetStatus != "":
 			case slices.Contains(s.seated, a.who):
@@ -142,10 +142,10 @@ func (s scene) settle(t *testing.T) told {
 		}
 		requests[i] = r
 	}
-	standing := enroll.Standing{
+	counts := enroll.RunCounts{
 		Capacity: s.capacity, WaitlistCapacity: s.places, Taken: len(seated), Waiting: len(listed), WaitlistEnded: s.ended, CalledOff: s.calledOff,
 	}
-	shown := func(all []enroll.Place) []enroll.Place {
+	shown := func(all []enroll.Holding) []enroll.Holding {
 		if s.given == nil {
 			return all
 		}
@@ -153,17 +153,17 @@ func (s scene) settle(t *testing.T) told {
 	}
 
 	type arguments struct {
-		Standing       enroll.Standing
-		Seated, Listed []enroll.Place
+		Counts         enroll.RunCounts
+		Seated, Listed []enroll.Holding
 		Requests       []enroll.Request
 	}
-	all := arguments{standing, seated[:cap(seated)], listed[:cap(listed)], requests}
+	all := arguments{counts, seated[:cap(seated)], listed[:cap(listed)], requests}
 	untouched := fmt.Sprintf("%+v", deref(all))
-	got := enroll.Settle(standing, shown(listed), shown(seated), requests)
+	got := enroll.Settle(counts, shown(listed), shown(seated), requests)
 	if now := fmt.Sprintf("%+v", deref(all)); now != untouched {
 		t.Errorf("Settle changed its arguments:\n got %s\nwant %s", now, untouched)
 	}
-	if again := enroll.Settle(standing, shown(listed), shown(seated), requests); !reflect.DeepEqual(again, got) {
+	if again := enroll.Settle(counts, shown(listed), shown(seated), requests); !reflect.DeepEqual(again, got) {
 		t.Errorf("Settle says something else the second time:\n got %+v\nwant %+v", again, got)
 	}
 	for i, o := range got.Outcomes {
@@ -188,11 +188,11 @@ func (s scene) settle(t *testing.T) told {
 	for _, n := range got.Notices {
 		say(&out.notices, "%s %s", people[n.Ticket], n.Mail)
 	}
-	out.after = fmt.Sprintf("%d/%s seats, %d/%s places", got.Standing.Taken, number(got.Standing.Capacity), got.Standing.Waiting, number(got.Standing.WaitlistCapacity))
-	if got.Standing.WaitlistEnded {
+	out.after = fmt.Sprintf("%d/%s seats, %d/%s places", got.Counts.Taken, number(got.Counts.Capacity), got.Counts.Waiting, number(got.Counts.WaitlistCapacity))
+	if got.Counts.WaitlistEnded {
 		out.after += ", ended"
 	}
-	if got.Standing.CalledOff {
+	if got.Counts.CalledOff {
 		out.after += ", called off"
 	}
 	return out

@@ -204,8 +204,8 @@ func TestSettleRegister(t *testing.T) {
 
 	t.Run("tickets and numbers may be as large as they can", func(t *testing.T) {
 		t.Parallel()
-		got := enroll.Settle(enroll.Standing{Taken: math.MaxInt32}, nil, nil, []enroll.Request{{Ticket: math.MaxInt64, Kind: enroll.Register, Key: "ada"}})
-		if len(got.Outcomes) != 1 || got.Outcomes[0].Ticket != math.MaxInt64 || got.Standing.Taken != math.MaxInt32+1 {
+		got := enroll.Settle(enroll.RunCounts{Taken: math.MaxInt32}, nil, nil, []enroll.Request{{Ticket: math.MaxInt64, Kind: enroll.Register, Key: "ada"}})
+		if len(got.Outcomes) != 1 || got.Outcomes[0].Ticket != math.MaxInt64 || got.Counts.Taken != math.MaxInt32+1 {
 			t.Errorf("got %+v", got)
 		}
 	})

@@ -1,23 +1,10 @@
 package enroll
 
-// Kind is what a request asks for.
-type Kind string
+import "time"
 
-// The kinds of requests.
-const (
-	Register      Kind = "register"       // a seat
-	Cancel        Kind = "cancel"         // to give up the seat or the place that a registration has
-	Resize        Kind = "resize"         // another capacity of the run, or of its waiting list
-	CloseWaitlist Kind = "close_waitlist" // nobody is promoted any more
-	CallOff       Kind = "call_off"       // the run does not take place
-)
-
-// MovesMany tells whether a request of the kind can move many people. It is
-// settled by itself, and in several steps if they are too many for one.
-func (k Kind) MovesMany() bool { return k == Resize || k == CloseWaitlist || k == CallOff }
-
-// Standing is the part of a run that settling depends on and changes.
-type Standing struct {
+// RunCounts is the part of a run that settling depends on and changes: its
+// capacities, and how much of them is taken.
+type RunCounts struct {
 	Capacity         *int // nil = unlimited
 	WaitlistCapacity *int // 0 = no waiting list, nil = unlimited
 	Taken            int  // seats held: the run's attendances_count
@@ -28,56 +15,18 @@ type Standing struct {
 
 // full tells whether nobody can be given a seat. It never compares for
 // equality: a capacity that was lowered can lie below the seats held.
-func (s Standing) full() bool { return s.Capacity != nil && s.Taken >= *s.Capacity }
+func (c RunCounts) full() bool { return c.Capacity != nil && c.Taken >= *c.Capacity }
 
 // listFull tells whether nobody can be put on the waiting list.
-func (s Standing) listFull() bool {
-	return s.WaitlistEnded || s.WaitlistCapacity != nil && s.Waiting >= *s.WaitlistCapacity
+func (c RunCounts) listFull() bool {
+	return c.WaitlistEnded || c.WaitlistCapacity != nil && c.Waiting >= *c.WaitlistCapacity
 }
 
-// Place is a registration that has a seat or stands on the waiting list.
-type Place struct {
+// Holding is a registration that has a seat or a place on the waiting list.
+type Holding struct {
 	Ticket int64
 	Key    AddressKey
 }
-
-// Request is one undecided entry of a line, as far as settling looks at it.
-type Request struct {
-	Ticket int64
-	Kind   Kind
-	// Late tells that the waiting list's time had come when the request was
-	// accepted: it puts nobody on the list and promotes nobody.
-	Late bool
-
-	// Of Register.
-	Key AddressKey
-	// Holder is the ticket of the registration by which the address had a seat
-	// or a place before the first of the requests that are settled together;
-	// 0 = it had none.
-	Holder        int64
-	WaitlistLimit *int // the last place on the list that is wanted; 0 = a seat or nothing, nil = any
-	// Notify tells whether a refusal is to be told by mail: the person asked for
-	// that, or has waited so long that nobody watches the status any more.
-	Notify bool
-
-	// Of Cancel.
-	Target       Place  // the registration
-	TargetStatus Status // before the first of the requests; Queued for one of them
-	ByOrganiser  bool
-
-	// Of Resize.
-	Change Change
-}
-
-// Change is what a Resize changes.
-type Change struct {
-	Capacity         *Limit // nil = as it is
-	WaitlistCapacity *Limit // nil = as it is
-}
-
-// Limit is a number of seats or places; the zero Limit's Most is nil, which is
-// unlimited.
-type Limit struct{ Most *int }
 
 // Outcome is what settling decides about one request, or what becomes of a
 // registration that was decided before.
@@ -99,8 +48,22 @@ type Notice struct {
 
 // Settlement is what settling requests together comes to.
 type Settlement struct {
-	Standing Standing  // afterwards
+	Counts   RunCounts // afterwards
 	Outcomes []Outcome // of the requests that are settled, which are the first ones, in order
 	Changed  []Outcome // of earlier registrations, each once, in the order of their first change
 	Notices  []Notice  // in the order of what happened
+}
+
+// SettleLimits bound one settling transaction.
+type SettleLimits struct {
+	Budget    int           // the most requests, over all runs in it
+	LateAfter time.Duration // a refusal that comes later than this is told by mail
+}
+
+// Progress is what one settling transaction did to one run's line: it settled
+// the tickets First to Last. First > Last: there was nothing to settle.
+type Progress struct {
+	First, Last int64
+	More        bool  // the line is not at its end
+	ChangedFrom int64 // the first ticket of whose registration something changed; First if of no earlier one
 }

@@ -1,4 +1,4 @@
-// Package enrolltest makes runs and applications for tests of any package.
+// Package enrolltest makes runs and submissions for tests of any package.
 package enrolltest
 
 import (
@@ -38,25 +38,28 @@ func CreateRun(t testing.TB, s *postgres.Store, r enroll.Run) enroll.RunID {
 	return id
 }
 
-// Terms returns the terms of a settling transaction of at most so many requests.
-func Terms(budget int) enroll.Terms { return enroll.Terms{Budget: budget, LateAfter: 30 * time.Second} }
+// SettleLimits returns the limits of a settling transaction of at most budget
+// requests.
+func SettleLimits(budget int) enroll.SettleLimits {
+	return enroll.SettleLimits{Budget: budget, LateAfter: 30 * time.Second}
+}
 
 // Seats returns a capacity.
 func Seats(n int) *int { return &n }
 
-// Person returns the application of somebody for a seat.
-func Person(run string, n int) enroll.Application {
-	return Application(run, fmt.Sprintf("p%d@example.org", n), "")
+// Person returns the submission of person n for a seat.
+func Person(run string, n int) enroll.Submission {
+	return Submission(run, fmt.Sprintf("p%d@example.org", n), "")
 }
 
-// Application returns the application of an address, with an IdempotencyKey or
+// Submission returns the submission of an address, with an IdempotencyKey or
 // "".
-func Application(run, email, key string) enroll.Application {
-	a, err := enroll.Apply(enroll.Wish{Run: run, Name: "A Person", Email: email, IdempotencyKey: key})
+func Submission(run, email, key string) enroll.Submission {
+	sub, err := enroll.NewRegister(enroll.RegisterInput{Run: run, Name: "A Person", Email: email, IdempotencyKey: key})
 	if err != nil {
 		panic(err) // the test's own words
 	}
-	return a
+	return sub
 }
 
 // WaitUntil polls for something that must become true.

@@ -22,7 +22,7 @@ type Ledger interface {
 	// those that cannot take requests at this instant.
 	ListsToEnd(ctx context.Context) ([]string, error)
 	// Accept gives requests their tickets.
-	Accept(ctx context.Context, applications []enroll.Application) ([]enroll.Verdict, error)
+	Accept(ctx context.Context, submissions []enroll.Submission) ([]enroll.AcceptResult, error)
 }
 
 // turnTimeout bounds one turn.
@@ -73,11 +73,11 @@ func endLists(ctx context.Context, ledger Ledger, ring func(enroll.Bundle), log 
 }
 
 func endList(ctx context.Context, ledger Ledger, run string, ring func(enroll.Bundle), log *slog.Logger) error {
-	verdicts, err := ledger.Accept(ctx, []enroll.Application{enroll.ApplyPromoteUntil(run)})
+	results, err := ledger.Accept(ctx, []enroll.Submission{enroll.NewScheduledCloseWaitlist(run)})
 	if err != nil {
 		return err
 	}
-	r, err := verdicts[0].Receipt, verdicts[0].Err
+	r, err := results[0].Receipt, results[0].Err
 	if err != nil || r.Again { // again: another worker was first, and it is in the line
 		return err
 	}

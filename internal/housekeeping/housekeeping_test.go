@@ -38,7 +38,7 @@ func waitInVain(t *testing.T, s *postgres.Store, slug string) {
 	id := enrolltest.CreateRun(t, s, enroll.Run{
 		Slug: slug, Capacity: enrolltest.Seats(0), WaitlistCapacity: enrolltest.Seats(5), OpensAt: now.Add(-time.Hour), ClosesAt: now.Add(time.Hour),
 	})
-	if _, err := s.Accept(t.Context(), []enroll.Application{enrolltest.Person(slug, 1)}); err != nil {
+	if _, err := s.Accept(t.Context(), []enroll.Submission{enrolltest.Person(slug, 1)}); err != nil {
 		t.Fatal(err)
 	}
 	settle(t, s, id)
@@ -55,7 +55,7 @@ func run(t *testing.T, s *postgres.Store, slug string) enroll.RunID {
 
 func settle(t *testing.T, s *postgres.Store, run enroll.RunID) {
 	t.Helper()
-	if _, err := s.Settle(t.Context(), []enroll.RunID{run}, enrolltest.Terms(10)); err != nil {
+	if _, err := s.Settle(t.Context(), []enroll.RunID{run}, enrolltest.SettleLimits(10)); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -68,7 +68,7 @@ func TestAWaitingListEndsAtItsTime(t *testing.T) {
 	for _, slug := range []string{"now", "later", "at-the-begin", "empty"} {
 		waitInVain(t, s, slug)
 	}
-	if _, err := s.Accept(t.Context(), []enroll.Application{enroll.ApplyCancel("empty", 1, false)}); err != nil {
+	if _, err := s.Accept(t.Context(), []enroll.Submission{enroll.NewCancel("empty", 1, false)}); err != nil {
 		t.Fatal(err)
 	}
 	settle(t, s, run(t, s, "empty"))
@@ -148,17 +148,17 @@ type brittle struct {
 	lost    error
 }
 
-func (b *brittle) Accept(ctx context.Context, applications []enroll.Application) ([]enroll.Verdict, error) {
+func (b *brittle) Accept(ctx context.Context, submissions []enroll.Submission) ([]enroll.AcceptResult, error) {
 	if b.lost != nil {
-		return b.Ledger.Accept(ctx, applications)
+		return b.Ledger.Accept(ctx, submissions)
 	}
 	if _, err := b.proxied.Accept(ctx, nil); err != nil { // the statements are prepared
 		return nil, err
 	}
 	b.cut()
-	verdicts, err := b.proxied.Accept(ctx, applications)
+	results, err := b.proxied.Accept(ctx, submissions)
 	b.lost = err
-	return verdicts, err
+	return results, err
 }
 
 // TestTheEndOfAListIsLost, on its way or when it is in the line: it stands there
@@ -224,7 +224,7 @@ func TestListsEndBesideOnesThatDoNot(t *testing.T) {
 			INSERT INTO lines (run_id, last_ticket) SELECT id, 1 FROM stuck
 		)
 		INSERT INTO requests (run_id, ticket, id, kind, idempotency_key, accepted_at)
-		SELECT id, 1, gen_random_uuid(), 'close_waitlist', $1, now() FROM stuck`, enroll.ApplyPromoteUntil("a").IdempotencyKey)
+		SELECT id, 1, gen_random_uuid(), 'close_waitlist', $1, now() FROM stuck`, enroll.NewScheduledCloseWaitlist("a").IdempotencyKey)
 	release := pgtest.Hold(t, url, `SELECT FROM lines WHERE run_id = $1 FOR UPDATE`, run(t, s, "held"))
 
 	rung := make(chan string, 10)
@@ -258,9 +258,9 @@ type patient struct {
 	asked []string
 }
 
-func (p *patient) Accept(ctx context.Context, applications []enroll.Application) ([]enroll.Verdict, error) {
-	for _, a := range applications {
-		p.asked = append(p.asked, a.Run)
+func (p *patient) Accept(ctx context.Context, submissions []enroll.Submission) ([]enroll.AcceptResult, error) {
+	for _, sub := range submissions {
+		p.asked = append(p.asked, sub.Run)
 	}
-	return p.Ledger.Accept(ctx, applications)
+	return p.Ledger.Accept(ctx, submissions)
 }

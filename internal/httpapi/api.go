@@ -28,9 +28,9 @@ type Catalogue interface {
 	Run(ctx context.Context, slug string) (enroll.RunState, error)
 }
 
-// Intake accepts applications.
+// Intake accepts submissions.
 type Intake interface {
-	Accept(ctx context.Context, a enroll.Application) (enroll.Receipt, error)
+	Accept(ctx context.Context, sub enroll.Submission) (enroll.Receipt, error)
 }
 
 // Watch reads registrations and waits for their changes.
@@ -65,7 +65,7 @@ type Line interface {
 	CorrectPerson(ctx context.Context, run string, ticket int64, name enroll.Name, address enroll.Address) error
 	// Line calls each for the entries after a ticket, in ticket order, until it
 	// returns an error, which is then returned.
-	Line(ctx context.Context, run string, after int64, each func(enroll.Entry) error) error
+	Line(ctx context.Context, run string, after int64, each func(enroll.LineEntry) error) error
 }
 
 // Options of the API.

@@ -58,36 +58,36 @@ func FuzzWish(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
-		var wish wishJSON
-		err := decodeJSON(body, &wish)
-		var a enroll.Application
+		var input registerInputJSON
+		err := decodeJSON(body, &input)
+		var sub enroll.Submission
 		if err == nil {
-			a, err = wish.application("go-1", "k", false)
+			sub, err = input.submission("go-1", "k", false)
 		}
 		if err != nil {
 			refused(t, err)
 			return
 		}
 		said := object(t, body)
-		if name, err := enroll.ParseName(said["name"].(string)); err != nil || name != a.Name {
-			t.Errorf("%q has the name %q", body, a.Name)
+		if name, err := enroll.ParseName(said["name"].(string)); err != nil || name != sub.Name {
+			t.Errorf("%q has the name %q", body, sub.Name)
 		}
-		if address, err := enroll.ParseAddress(said["email"].(string)); err != nil || address != a.Address {
-			t.Errorf("%q has the address %+v", body, a.Address)
+		if address, err := enroll.ParseAddress(said["email"].(string)); err != nil || address != sub.Address {
+			t.Errorf("%q has the address %+v", body, sub.Address)
 		}
-		if language, is := said["language"]; is != (a.Language != "") || is && language != string(a.Language) {
-			t.Errorf("%q has the language %q", body, a.Language)
+		if language, is := said["language"]; is != (sub.Language != "") || is && language != string(sub.Language) {
+			t.Errorf("%q has the language %q", body, sub.Language)
 		}
-		if notify, _ := said["notify"].(bool); notify != a.Notify {
-			t.Errorf("%q has notify %t", body, a.Notify)
+		if notify, _ := said["notify"].(bool); notify != sub.Notify {
+			t.Errorf("%q has notify %t", body, sub.Notify)
 		}
-		if outside, _ := said["outside_window"].(bool); outside != a.OutsideWindow {
-			t.Errorf("%q is accepted outside of the window: %t", body, a.OutsideWindow)
+		if outside, _ := said["outside_window"].(bool); outside != sub.OutsideWindow {
+			t.Errorf("%q is accepted outside of the window: %t", body, sub.OutsideWindow)
 		}
 		waitlist, is := said["waitlist"].(bool)
 		most, limited := said["max_waitlist_position"].(float64)
-		switch limit := a.WaitlistLimit; {
-		case limited && (limit == nil || *limit != int(most) || *limit < 1 || *limit > enroll.MaxPlaces || is && !waitlist):
+		switch limit := sub.WaitlistLimit; {
+		case limited && (limit == nil || *limit != int(most) || *limit < 1 || *limit > enroll.MaxCapacity || is && !waitlist):
 			t.Errorf("%q has the limit %v", body, limit)
 		case !limited && is && !waitlist && (limit == nil || *limit != 0):
 			t.Errorf("%q has the limit %v, and wants no place", body, limit)
@@ -109,25 +109,25 @@ func FuzzResize(f *testing.F) {
 	f.Fuzz(func(t *testing.T, body []byte) {
 		var resize resizeJSON
 		err := decodeJSON(body, &resize)
-		var a enroll.Application
+		var sub enroll.Submission
 		if err == nil {
-			a, err = resize.application("go-1")
+			sub, err = resize.submission("go-1")
 		}
 		if err != nil {
 			refused(t, err)
 			return
 		}
 		said := object(t, body)
-		for name, limit := range map[string]*enroll.Limit{"capacity": a.Change.Capacity, "waitlist_capacity": a.Change.WaitlistCapacity} {
+		for name, limit := range map[string]*enroll.Limit{"capacity": sub.Change.Capacity, "waitlist_capacity": sub.Change.WaitlistCapacity} {
 			value, is := said[name]
 			if is != (limit != nil) || is && (value == nil) != (limit.Most == nil) {
 				t.Errorf("%q has the %s %+v", body, name, limit)
-			} else if n, number := value.(float64); number && (float64(*limit.Most) != n || n < 0 || n > enroll.MaxPlaces) {
+			} else if n, number := value.(float64); number && (float64(*limit.Most) != n || n < 0 || n > enroll.MaxCapacity) {
 				t.Errorf("%q has the %s %d", body, name, *limit.Most)
 			}
 		}
-		if len(said) == 0 || a.Kind != enroll.Resize || !a.ByOrganiser {
-			t.Errorf("%q became %+v", body, a)
+		if len(said) == 0 || sub.Kind != enroll.Resize || !sub.ByOrganiser {
+			t.Errorf("%q became %+v", body, sub)
 		}
 	})
 }
@@ -148,9 +148,9 @@ func FuzzCorrection(f *testing.F) {
 		var address enroll.Address
 		if err == nil {
 			name, address, err = correction.person()
-			a, refusal := enroll.Apply(enroll.Wish{Name: correction.Name, Email: correction.Email})
-			if (err == nil) != (refusal == nil) || err == nil && (a.Name != name || a.Address != address) || err != nil && err.Error() != refusal.Error() {
-				t.Errorf("%q corrects to %q, %+v, %v, and would register %q, %+v, %v", body, name, address, err, a.Name, a.Address, refusal)
+			sub, refusal := enroll.NewRegister(enroll.RegisterInput{Name: correction.Name, Email: correction.Email})
+			if (err == nil) != (refusal == nil) || err == nil && (sub.Name != name || sub.Address != address) || err != nil && err.Error() != refusal.Error() {
+				t.Errorf("%q corrects to %q, %+v, %v, and would register %q, %+v, %v", body, name, address, err, sub.Name, sub.Address, refusal)
 			}
 		}
 		if err != nil {

@@ -88,11 +88,11 @@ func (a *api) giveUp(c *gin.Context, byOrganiser bool, read func() (enroll.Regis
 	if err := held(r); err != nil || r.Status == enroll.Cancelled || r.Cancellation.Ticket != 0 {
 		return r, err
 	}
-	application := enroll.ApplyCancel(r.Run, r.Ticket, byOrganiser)
+	submission := enroll.NewCancel(r.Run, r.Ticket, byOrganiser)
 	if !byOrganiser {
-		application.Shown = r.ID
+		submission.Shown = r.ID
 	}
-	receipt, err := a.intake.Accept(c.Request.Context(), application)
+	receipt, err := a.intake.Accept(c.Request.Context(), submission)
 	if err != nil {
 		return r, err
 	}

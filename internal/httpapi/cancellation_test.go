@@ -195,8 +195,8 @@ type forgetful struct {
 	on atomic.Bool
 }
 
-func (f *forgetful) Accept(ctx context.Context, a enroll.Application) (enroll.Receipt, error) {
-	receipt, err := f.Intake.Accept(ctx, a)
+func (f *forgetful) Accept(ctx context.Context, sub enroll.Submission) (enroll.Receipt, error) {
+	receipt, err := f.Intake.Accept(ctx, sub)
 	if f.on.Load() {
 		return receipt, enroll.Errorf(enroll.OutcomeUnknown, "it broke off")
 	}

@@ -26,13 +26,13 @@ type resizeJSON struct {
 	WaitlistCapacity limitJSON `json:"waitlist_capacity"`
 }
 
-// application returns what is asked for, or an error of code Invalid.
-func (r resizeJSON) application(run string) (enroll.Application, error) {
+// submission returns what is asked for, or an error of code Invalid.
+func (r resizeJSON) submission(run string) (enroll.Submission, error) {
 	change := enroll.Change{Capacity: r.Capacity.Limit, WaitlistCapacity: r.WaitlistCapacity.Limit}
 	if change == (enroll.Change{}) {
-		return enroll.Application{}, enroll.FaultIn("capacity", enroll.Invalid, "required", "is required, unless waitlist_capacity is there")
+		return enroll.Submission{}, enroll.FaultIn("capacity", enroll.Invalid, "required", "is required, unless waitlist_capacity is there")
 	}
-	return enroll.ApplyResize(run, change)
+	return enroll.NewResize(run, change)
 }
 
 // resize answers PATCH /v1/runs/{run} with 202 once the request is in the line.
@@ -45,11 +45,11 @@ func (a *api) resize(c *gin.Context) error {
 	if err := a.decode(c, &body); err != nil {
 		return err
 	}
-	application, err := body.application(run)
+	submission, err := body.submission(run)
 	if err != nil {
 		return err
 	}
-	return a.putInLine(c, application)
+	return a.putInLine(c, submission)
 }
 
 // closeWaitlist answers POST /v1/runs/{run}/close-waitlist likewise.
@@ -58,7 +58,7 @@ func (a *api) closeWaitlist(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	return a.putInLine(c, enroll.ApplyCloseWaitlist(run))
+	return a.putInLine(c, enroll.NewCloseWaitlist(run))
 }
 
 // callOff answers POST /v1/runs/{run}/call-off likewise.
@@ -67,7 +67,7 @@ func (a *api) callOff(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	return a.putInLine(c, enroll.ApplyCallOff(run))
+	return a.putInLine(c, enroll.NewCallOff(run))
 }
 
 // requestJSON is an organiser's request in a line.
@@ -77,9 +77,9 @@ type requestJSON struct {
 	Status enroll.Status `json:"status"`
 }
 
-func (a *api) putInLine(c *gin.Context, application enroll.Application) error {
-	receipt, err := a.intake.Accept(c.Request.Context(), application)
-	if found(c, application.Run, err) != nil {
+func (a *api) putInLine(c *gin.Context, submission enroll.Submission) error {
+	receipt, err := a.intake.Accept(c.Request.Context(), submission)
+	if found(c, submission.Run, err) != nil {
 		return err
 	}
 	c.Set(ticketKey, receipt.Ticket)

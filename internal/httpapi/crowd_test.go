@@ -17,20 +17,20 @@ func TestCrowd_that_waits_for_one_run_hears_at_once_and_with_few_reads(t *testin
 	s := start(t, place{redis: redistest.Start(t)})
 	s.later = true
 	s.addRun("go-1", seats(places))
-	var crowd []enroll.Application
+	var crowd []enroll.Submission
 	for i := range people {
-		a, err := enroll.Apply(enroll.Wish{Run: "go-1", Name: "A Person", Email: fmt.Sprintf("p%d@example.org", i)})
+		sub, err := enroll.NewRegister(enroll.RegisterInput{Run: "go-1", Name: "A Person", Email: fmt.Sprintf("p%d@example.org", i)})
 		if err != nil {
 			t.Fatal(err)
 		}
-		crowd = append(crowd, a)
+		crowd = append(crowd, sub)
 	}
 	if _, err := s.store.Accept(t.Context(), crowd); err != nil {
 		t.Fatal(err)
 	}
 	var waits []func() answer
-	for _, a := range crowd {
-		waits = append(waits, func() answer { return s.get("/v1/registrations/" + a.ID.String() + "?wait=25") })
+	for _, sub := range crowd {
+		waits = append(waits, func() answer { return s.get("/v1/registrations/" + sub.ID.String() + "?wait=25") })
 	}
 	before := s.reads.ids.Load()
 	answers := inTheBackground(waits...)

@@ -27,7 +27,7 @@ type entryJSON struct {
 	Change      map[string]*int `json:"change"` // what is not there has not changed
 }
 
-func showEntry(e enroll.Entry) entryJSON {
+func showEntry(e enroll.LineEntry) entryJSON {
 	return entryJSON{
 		Ticket: e.Ticket, Kind: e.Kind, Status: e.Status, Reason: unlessZero(e.Reason),
 		AcceptedAt: instant(e.AcceptedAt), DecidedAt: instant(e.DecidedAt), ChangedAt: instant(e.ChangedAt),
@@ -68,7 +68,7 @@ func (j *jsonLine) begin(run string) error {
 	return err
 }
 
-func (j *jsonLine) entry(e enroll.Entry) error {
+func (j *jsonLine) entry(e enroll.LineEntry) error {
 	text, err := json.Marshal(showEntry(e))
 	if err != nil {
 		return fmt.Errorf("writing an entry: %w", err)
@@ -99,7 +99,7 @@ func (c *csvLine) begin(string) error {
 		"name", "email", "target", "by_organiser", "change")
 }
 
-func (c *csvLine) entry(e enroll.Entry) error {
+func (c *csvLine) entry(e enroll.LineEntry) error {
 	change, target := "", ""
 	if shown := showChange(e.Change); shown != nil {
 		text, err := json.Marshal(shown)

@@ -26,7 +26,7 @@ func FuzzLineDocuments(f *testing.F) {
 		if !utf8.ValidString(name) || !utf8.ValidString(email) {
 			return // the database holds nothing else
 		}
-		entries := []enroll.Entry{
+		entries := []enroll.LineEntry{
 			{Ticket: 1, Kind: enroll.Register, Status: enroll.Queued, Name: enroll.Name(name), Email: email},
 			{Ticket: 2, Kind: enroll.Resize, Status: enroll.Done, Change: enroll.Change{Capacity: &enroll.Limit{}}},
 		}

@@ -227,14 +227,14 @@ func TestDigest(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	application, err := enroll.Apply(enroll.Wish{Run: "go-1", Name: ada, Email: adaEmail, IdempotencyKey: uuid.NewString()})
+	submission, err := enroll.NewRegister(enroll.RegisterInput{Run: "go-1", Name: ada, Email: adaEmail, IdempotencyKey: uuid.NewString()})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := fmt.Sprintf("%x", string(secret.Digest(application))); got[0] != want || got[1] != "none" {
+	if want := fmt.Sprintf("%x", string(secret.Digest(submission))); got[0] != want || got[1] != "none" {
 		t.Errorf("got %v, want %s and none", got, want)
 	}
-	if fmt.Sprintf("%x", string(enroll.DigestKey("another").Digest(application))) == got[0] {
+	if fmt.Sprintf("%x", string(enroll.DigestKey("another").Digest(submission))) == got[0] {
 		t.Error("the key does not matter")
 	}
 }

@@ -208,16 +208,16 @@ func (l *life) settle() {
 	l.compareRun()
 }
 
-// closeOverdue does what housekeeping does, by the clock of the line.
+// closeOverdue does what the worker does, by the clock of the line.
 func (l *life) closeOverdue() {
 	if p := l.paper; l.now < p.listEnds() || len(p.list) == 0 || p.ended {
 		return
 	}
-	verdicts, err := l.store.Accept(context.Background(), []enroll.Application{enroll.ApplyPromoteUntil(l.slug)})
-	if err != nil || verdicts[0].Err != nil {
-		l.t.Fatalf("got %+v, %v", verdicts, err)
+	results, err := l.store.Accept(context.Background(), []enroll.Submission{enroll.NewScheduledCloseWaitlist(l.slug)})
+	if err != nil || results[0].Err != nil {
+		l.t.Fatalf("got %+v, %v", results, err)
 	}
-	if verdicts[0].Receipt.Again {
+	if results[0].Receipt.Again {
 		l.t.Fatal("somebody waits behind the end of the list")
 	}
 	l.paper.accept(&asked{kind: "close_waitlist"}, l.now)

@@ -15,7 +15,7 @@ import (
 // lineWriter writes a run's line as a document, entry by entry.
 type lineWriter interface {
 	begin(run string) error
-	entry(e enroll.Entry) error
+	entry(e enroll.LineEntry) error
 	end() error
 }
 
@@ -57,7 +57,7 @@ func (a *api) getLine(c *gin.Context) error {
 	defer cancel()
 	silence := time.AfterFunc(readTimeout, cancel)
 	defer silence.Stop()
-	err = a.line.Line(ctx, run, after, func(e enroll.Entry) error {
+	err = a.line.Line(ctx, run, after, func(e enroll.LineEntry) error {
 		silence.Stop()
 		if err := s.add(e); err != nil {
 			return err
@@ -126,7 +126,7 @@ func (s *stream) start() error {
 	return s.begin(s.run)
 }
 
-func (s *stream) add(e enroll.Entry) error {
+func (s *stream) add(e enroll.LineEntry) error {
 	if err := s.start(); err != nil {
 		return err
 	}

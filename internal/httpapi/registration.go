@@ -84,8 +84,8 @@ func (o *optional[T]) UnmarshalJSON(b []byte) error {
 	return json.Unmarshal(b, o.value)
 }
 
-// wishJSON is the body of a request for a seat.
-type wishJSON struct {
+// registerInputJSON is the body of a request for a seat.
+type registerInputJSON struct {
 	Name                string           `json:"name"`
 	Email               string           `json:"email"`
 	Language            optional[string] `json:"language"`
@@ -97,9 +97,9 @@ type wishJSON struct {
 
 // limit returns the last place on the waiting list that is wanted, nil if any
 // is, or what is wrong with it.
-func (w wishJSON) limit() (*int, *enroll.Fault) {
+func (in registerInputJSON) limit() (*int, *enroll.Fault) {
 	const field = "max_waitlist_position"
-	most, none := w.MaxWaitlistPosition.value, w.Waitlist.value != nil && !*w.Waitlist.value
+	most, none := in.MaxWaitlistPosition.value, in.Waitlist.value != nil && !*in.Waitlist.value
 	switch {
 	case most == nil && none:
 		return new(int), nil
@@ -107,23 +107,23 @@ func (w wishJSON) limit() (*int, *enroll.Fault) {
 		return nil, nil
 	case none:
 		return nil, &enroll.Fault{Field: field, Code: "excluded", Detail: "cannot be there when waitlist is false"}
-	case *most < 1 || *most > enroll.MaxPlaces:
+	case *most < 1 || *most > enroll.MaxCapacity:
 		return nil, &enroll.Fault{Field: field, Code: "range", Detail: "must be a whole number from 1 to 1000000"}
 	}
 	return most, nil
 }
 
-// application returns what is asked for, or an error with every fault of it.
-func (w wishJSON) application(run, key string, byOrganiser bool) (enroll.Application, error) {
-	limit, fault := w.limit()
-	application, err := enroll.Apply(enroll.Wish{
-		Run: run, Name: w.Name, Email: w.Email, Language: w.Language.value, Notify: w.Notify,
-		WaitlistLimit: limit, OutsideWindow: w.OutsideWindow, ByOrganiser: byOrganiser, IdempotencyKey: key,
+// submission returns what is asked for, or an error with every fault of it.
+func (in registerInputJSON) submission(run, key string, byOrganiser bool) (enroll.Submission, error) {
+	limit, fault := in.limit()
+	submission, err := enroll.NewRegister(enroll.RegisterInput{
+		Run: run, Name: in.Name, Email: in.Email, Language: in.Language.value, Notify: in.Notify,
+		WaitlistLimit: limit, OutsideWindow: in.OutsideWindow, ByOrganiser: byOrganiser, IdempotencyKey: key,
 	})
 	if fault != nil {
 		err = withFaults(err, *fault)
 	}
-	return application, err
+	return submission, err
 }
 
 // perhapsAccepted adds to the error of an outcome that is unknown how to find out.
@@ -151,19 +151,19 @@ func (a *api) register(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	var wish wishJSON
-	if err := a.decode(c, &wish); err != nil {
+	var input registerInputJSON
+	if err := a.decode(c, &input); err != nil {
 		return err
 	}
 	byOrganiser := a.showsToken(c)
-	if wish.OutsideWindow && !byOrganiser {
+	if input.OutsideWindow && !byOrganiser {
 		return errNoToken
 	}
-	application, err := wish.application(run, key, byOrganiser)
+	submission, err := input.submission(run, key, byOrganiser)
 	if err != nil {
 		return err
 	}
-	receipt, err := a.intake.Accept(c.Request.Context(), application)
+	receipt, err := a.intake.Accept(c.Request.Context(), submission)
 	if found(c, run, err) != nil {
 		return a.perhapsAccepted(c, receipt, key, err)
 	}

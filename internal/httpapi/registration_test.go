@@ -129,7 +129,7 @@ func TestRegistration_wait(t *testing.T) {
 	t.Run("moving up wakes nobody, a decision does", func(t *testing.T) {
 		next := s.register("go-1", "Grace Hopper", "grace@example.org").Links.Self
 		one := func() { // the first of the two
-			if _, err := s.store.Settle(t.Context(), []enroll.RunID{id}, enrolltest.Terms(1)); err != nil {
+			if _, err := s.store.Settle(t.Context(), []enroll.RunID{id}, enrolltest.SettleLimits(1)); err != nil {
 				t.Error(err)
 			}
 			s.watch.Settled(id, 1, 1)

@@ -197,13 +197,13 @@ func (s *service) exec(statement string, args ...any) {
 // the watch.
 func (s *service) settle() {
 	s.t.Helper()
-	behind, err := s.store.LinesBehind(s.t.Context(), nil, 0)
+	backlogs, err := s.store.Backlogs(s.t.Context(), nil, 0)
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	for _, b := range behind {
+	for _, b := range backlogs {
 		for more := true; more; {
-			progress, err := s.store.Settle(s.t.Context(), []enroll.RunID{b.RunID}, enrolltest.Terms(500))
+			progress, err := s.store.Settle(s.t.Context(), []enroll.RunID{b.RunID}, enrolltest.SettleLimits(500))
 			if err != nil {
 				s.t.Fatal(err)
 			}

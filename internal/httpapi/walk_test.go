@@ -177,7 +177,7 @@ func (h *world) post() {
 		h.t.Fatal(err)
 	}
 	for _, each := range due {
-		m, err := h.store.ClaimMail(ctx, each, enroll.MailTerms{Lease: time.Minute})
+		m, err := h.store.ClaimMail(ctx, each, enroll.ClaimLimits{Lease: time.Minute})
 		if enroll.CodeOf(err) == enroll.NotFound {
 			continue
 		}

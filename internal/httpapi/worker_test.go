@@ -29,7 +29,7 @@ func startWorker(t testing.TB, s *service) {
 	queues := parseRedis(t, s.place.redis).OpenForServers()
 	t.Cleanup(func() { _ = queues.Close() })
 	announcer := pubsub.NewAnnouncer(messages)
-	settler := lane.NewSettler(store, 2, enrolltest.Terms(512), announcer.Announce, log, metrics)
+	settler := lane.NewSettler(store, 2, enrolltest.SettleLimits(512), announcer.Announce, log, metrics)
 	connect := func(ctx context.Context) (lane.Locks, error) {
 		return postgres.ConnectLaneLocks(ctx, s.place.database, pgtest.Options, lane.IdleLocks)
 	}

@@ -1,4 +1,4 @@
-// Package intake gathers the applications that arrive at one API process and
+// Package intake gathers the submissions that arrive at one API process and
 // commits them in bundles.
 //
 // It owns the wait between a request and its commit: its bound, its order, what
@@ -22,28 +22,28 @@ import (
 	"github.com/lastseat/lastseat/internal/outage"
 )
 
-// Ledger accepts applications in one transaction: all or none, in the order
+// Ledger accepts submissions in one transaction: all or none, in the order
 // given. An error of code OutcomeUnknown means that it is not known which; any
 // other that none was: LineBlocked because of one of the runs, Internal because of
-// something in an application.
+// something in a submission.
 type Ledger interface {
-	// Accept is for applications that are in no line yet.
-	Accept(ctx context.Context, applications []enroll.Application) ([]enroll.Verdict, error)
+	// Accept is for submissions that are in no line yet.
+	Accept(ctx context.Context, submissions []enroll.Submission) ([]enroll.AcceptResult, error)
 	// AcceptAgain is for those whose earlier try has an unknown outcome: each is
 	// accepted once.
-	AcceptAgain(ctx context.Context, applications []enroll.Application) ([]enroll.Verdict, error)
+	AcceptAgain(ctx context.Context, submissions []enroll.Submission) ([]enroll.AcceptResult, error)
 	// DigestKey returns the key of the digests, which never changes.
 	DigestKey(ctx context.Context) (enroll.DigestKey, error)
 }
 
 // try is one of the two.
-type try func(context.Context, []enroll.Application) ([]enroll.Verdict, error)
+type try func(context.Context, []enroll.Submission) ([]enroll.AcceptResult, error)
 
 // Options bound the intake.
 type Options struct {
 	Committers    int           // transactions at once, each with runs of its own
-	Waiting       int           // applications that may wait for one; shared evenly by the committers
-	Gathering     int           // applications in one
+	Waiting       int           // submissions that may wait for one; shared evenly by the committers
+	Gathering     int           // submissions in one
 	CommitTimeout time.Duration // after which the outcome is given up as unknown; half of it for one try. Nobody waits longer for a commit to begin
 }
 
@@ -59,14 +59,14 @@ type Intake struct {
 	digests digests
 }
 
-// waiting is an application on its way to a commit.
+// waiting is a submission on its way to a commit.
 type waiting struct {
-	enroll.Application
+	enroll.Submission
 	since time.Time
-	// same holds later applications of this gathering with the same IdempotencyKey:
+	// same holds later submissions of this gathering with the same IdempotencyKey:
 	// they wait for this one.
 	same   []*waiting
-	answer chan enroll.Verdict // has room for one
+	answer chan enroll.AcceptResult // has room for one
 }
 
 // New returns an intake that accepts into ledger and calls ring, which must not
@@ -82,42 +82,42 @@ func New(ledger Ledger, o Options, ring func(enroll.Bundle), log *slog.Logger, r
 	return in
 }
 
-// Accept waits until the application is committed and returns its receipt.
+// Accept waits until the submission is committed and returns its receipt.
 //
 // Its errors have the codes NotFound, RunNotOpen and RunClosed (no ticket was
-// issued), KeyReused (the IdempotencyKey belongs to another application),
+// issued), KeyReused (the IdempotencyKey belongs to another submission),
 // Corrected (what it belongs to has another address since), Busy (too many wait,
 // or it would wait too long), Unavailable or LineBlocked (the
 // ledger, or this line, does not take requests now), Internal (it cannot be
 // stored) and OutcomeUnknown: if it was accepted, it has the ID of the receipt.
-// With an IdempotencyKey the receipt has none, since an earlier application may
+// With an IdempotencyKey the receipt has none, since an earlier submission may
 // have got the registration: asking again tells. The same goes for the end of
 // ctx, which never cancels a commit.
-func (in *Intake) Accept(ctx context.Context, a enroll.Application) (enroll.Receipt, error) {
-	if a.Kind == enroll.Register && a.IdempotencyKey != "" {
+func (in *Intake) Accept(ctx context.Context, sub enroll.Submission) (enroll.Receipt, error) {
+	if sub.Kind == enroll.Register && sub.IdempotencyKey != "" {
 		key, err := in.digests.key(ctx, in.ledger, in.options.CommitTimeout/2)
 		if err != nil {
 			in.metrics.refused.WithLabelValues(string(enroll.CodeOf(err))).Inc()
 			return enroll.Receipt{}, err
 		}
-		a.Digest = key.Digest(a)
+		sub.Digest = key.Digest(sub)
 	}
-	w := &waiting{Application: a, since: time.Now(), answer: make(chan enroll.Verdict, 1)}
+	w := &waiting{Submission: sub, since: time.Now(), answer: make(chan enroll.AcceptResult, 1)}
 	h := fnv.New32a()
-	_, _ = h.Write([]byte(a.Run))
+	_, _ = h.Write([]byte(sub.Run))
 	if !in.queues[h.Sum32()%uint32(len(in.queues))].join(w) {
 		in.metrics.refused.WithLabelValues(string(enroll.Busy)).Inc()
 		return enroll.Receipt{}, errBusy
 	}
 	select {
-	case v := <-w.answer:
-		return v.Receipt, v.Err
+	case result := <-w.answer:
+		return result.Receipt, result.Err
 	case <-ctx.Done():
-		return perhaps(a), &enroll.Error{Code: enroll.OutcomeUnknown, Err: ctx.Err()}
+		return perhaps(sub), &enroll.Error{Code: enroll.OutcomeUnknown, Err: ctx.Err()}
 	}
 }
 
-// Waiting returns how many applications wait for their commit to begin.
+// Waiting returns how many submissions wait for their commit to begin.
 func (in *Intake) Waiting() int {
 	n := 0
 	for _, q := range in.queues {
@@ -152,30 +152,30 @@ func (in *Intake) inTime(all []*waiting) []*waiting {
 	return slices.DeleteFunc(all, func(w *waiting) bool {
 		late := time.Since(w.since) > in.options.CommitTimeout
 		if late {
-			in.give(w, enroll.Verdict{Err: errBusy})
+			in.give(w, enroll.AcceptResult{Err: errBusy})
 		}
 		return late
 	})
 }
 
-// commit gives every application of the gathering its answer.
+// commit gives every submission of the gathering its answer.
 func (in *Intake) commit(gathering []*waiting) {
-	applications := make([]enroll.Application, len(gathering))
+	submissions := make([]enroll.Submission, len(gathering))
 	for i, w := range gathering {
-		applications[i] = w.Application
+		submissions[i] = w.Submission
 	}
 	start := time.Now()
-	verdicts, err := in.accept(applications)
+	results, err := in.accept(submissions)
 	in.metrics.commits.Observe(time.Since(start).Seconds())
 	in.metrics.gatherings.Observe(float64(len(gathering)))
 	if err == nil {
 		in.outage.Worked()
 		crashpoint.Here(crashpoint.AcceptCommitted)
-		for _, b := range bundles(verdicts) {
+		for _, b := range bundles(results) {
 			in.ring(b) // first: deciding begins while the answers are on their way
 		}
 		crashpoint.Here(crashpoint.AcceptRung)
-		in.giveAll(gathering, func(i int) enroll.Verdict { return verdicts[i] })
+		in.giveAll(gathering, func(i int) enroll.AcceptResult { return results[i] })
 		return
 	}
 	if parts := split(gathering, enroll.CodeOf(err)); len(gathering) > 1 && len(parts) > 1 {
@@ -188,17 +188,17 @@ func (in *Intake) commit(gathering []*waiting) {
 		return
 	}
 	in.outage.Failed(err, "requests", len(gathering), "code", enroll.CodeOf(err))
-	in.giveAll(gathering, func(i int) enroll.Verdict {
-		return enroll.Verdict{Receipt: perhaps(gathering[i].Application), Err: err}
+	in.giveAll(gathering, func(i int) enroll.AcceptResult {
+		return enroll.AcceptResult{Receipt: perhaps(gathering[i].Submission), Err: err}
 	})
 }
 
 // giveAll answers the gathering, and commits those for whom its answers say
 // nothing.
-func (in *Intake) giveAll(gathering []*waiting, verdict func(i int) enroll.Verdict) {
+func (in *Intake) giveAll(gathering []*waiting, result func(i int) enroll.AcceptResult) {
 	var left []*waiting
 	for i, w := range gathering {
-		left = append(left, in.give(w, verdict(i))...)
+		left = append(left, in.give(w, result(i))...)
 	}
 	if left = in.inTime(left); len(left) > 0 {
 		in.commit(foldSame(left))
@@ -231,55 +231,55 @@ func split(gathering []*waiting, code enroll.Code) [][]*waiting {
 	}
 }
 
-// accept commits the applications. When a connection breaks during the commit,
+// accept commits the submissions. When a connection breaks during the commit,
 // only trying the same ids again tells how it ended: a lookup could come before
 // a commit that the server is still working on, while the second try waits for
 // the first one's locks.
-func (in *Intake) accept(applications []enroll.Application) ([]enroll.Verdict, error) {
+func (in *Intake) accept(submissions []enroll.Submission) ([]enroll.AcceptResult, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), in.options.CommitTimeout)
 	defer cancel()
-	verdicts, err := in.tryOnce(ctx, in.ledger.Accept, applications)
+	results, err := in.tryOnce(ctx, in.ledger.Accept, submissions)
 	if enroll.CodeOf(err) != enroll.OutcomeUnknown {
-		return verdicts, err
+		return results, err
 	}
 	unknown := err
-	in.log.Warn("a commit has an unknown outcome: trying the same requests again", "requests", len(applications), "error", err)
+	in.log.Warn("a commit has an unknown outcome: trying the same requests again", "requests", len(submissions), "error", err)
 	for wait := 20 * time.Millisecond; err != nil; wait = min(2*wait, 500*time.Millisecond) {
 		select {
 		case <-ctx.Done():
 			return nil, unknown
 		case <-time.After(wait):
 		}
-		verdicts, err = in.tryOnce(ctx, in.ledger.AcceptAgain, applications)
+		results, err = in.tryOnce(ctx, in.ledger.AcceptAgain, submissions)
 	}
-	return verdicts, nil
+	return results, nil
 }
 
 // tryOnce leaves time for a second try on another connection.
-func (in *Intake) tryOnce(ctx context.Context, accept try, applications []enroll.Application) ([]enroll.Verdict, error) {
+func (in *Intake) tryOnce(ctx context.Context, accept try, submissions []enroll.Submission) ([]enroll.AcceptResult, error) {
 	ctx, cancel := context.WithTimeout(ctx, in.options.CommitTimeout/2)
 	defer cancel()
-	return accept(ctx, applications)
+	return accept(ctx, submissions)
 }
 
-// perhaps is the receipt of an application that may have been accepted. One with
+// perhaps is the receipt of a submission that may have been accepted. One with
 // a key may stand in the line with another id.
-func perhaps(a enroll.Application) enroll.Receipt {
-	if a.IdempotencyKey != "" {
+func perhaps(sub enroll.Submission) enroll.Receipt {
+	if sub.IdempotencyKey != "" {
 		return enroll.Receipt{}
 	}
-	return enroll.ReceiptFor(a, enroll.Registration{ID: a.ID})
+	return enroll.ReceiptFor(sub, enroll.Registration{ID: sub.ID})
 }
 
 // bundles returns the range of new tickets of each run in the gathering.
-func bundles(verdicts []enroll.Verdict) []enroll.Bundle {
+func bundles(results []enroll.AcceptResult) []enroll.Bundle {
 	var all []enroll.Bundle
 	at := make(map[enroll.RunID]int)
-	for _, v := range verdicts {
-		if v.Err != nil || v.Receipt.Again {
+	for _, result := range results {
+		if result.Err != nil || result.Receipt.Again {
 			continue
 		}
-		r := v.Receipt
+		r := result.Receipt
 		i, seen := at[r.RunID]
 		if !seen {
 			i = len(all)

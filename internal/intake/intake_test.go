@@ -63,11 +63,11 @@ type answer struct {
 }
 
 // acceptAll asks for all at once and returns the answers in the same order.
-func acceptAll(in *intake.Intake, all []enroll.Application) []answer {
+func acceptAll(in *intake.Intake, all []enroll.Submission) []answer {
 	answers := make([]answer, len(all))
 	var wg sync.WaitGroup
-	for i, a := range all {
-		wg.Go(func() { answers[i].Receipt, answers[i].err = in.Accept(context.Background(), a) })
+	for i, sub := range all {
+		wg.Go(func() { answers[i].Receipt, answers[i].err = in.Accept(context.Background(), sub) })
 	}
 	wg.Wait()
 	return answers
@@ -84,7 +84,7 @@ func TestAccept(t *testing.T) {
 		}
 		in, rung, _ := start(t, url, func(o *intake.Options) { o.Committers = 1 })
 		release := pgtest.Hold(t, url, `SELECT FROM lines FOR UPDATE`)
-		var all []enroll.Application
+		var all []enroll.Submission
 		for i := range 50 {
 			all = append(all, enrolltest.Person("a", i), enrolltest.Person("b", i))
 		}
@@ -117,11 +117,11 @@ func TestAccept(t *testing.T) {
 		other, _, _ := start(t, url, nil) // another API process
 		release := pgtest.Hold(t, url, `SELECT FROM lines FOR UPDATE`)
 		time.AfterFunc(100*time.Millisecond, release)
-		var all []enroll.Application
+		var all []enroll.Submission
 		for range 40 {
-			all = append(all, enrolltest.Application("a", "ada@example.org", "key"))
+			all = append(all, enrolltest.Submission("a", "ada@example.org", "key"))
 		}
-		all = append(all, enrolltest.Application("a", "bob@example.org", "other"))
+		all = append(all, enrolltest.Submission("a", "bob@example.org", "other"))
 		var wg sync.WaitGroup
 		var here, there []answer
 		wg.Go(func() { here = acceptAll(in, all) })
@@ -136,7 +136,7 @@ func TestAccept(t *testing.T) {
 		if n := pgtest.Query[int64](t, url, `SELECT count(*) FROM requests`)[0]; n != 2 {
 			t.Errorf("%d requests, want 2", n)
 		}
-		again := acceptAll(in, []enroll.Application{enrolltest.Application("a", "eve@example.org", "key")})[0]
+		again := acceptAll(in, []enroll.Submission{enrolltest.Submission("a", "eve@example.org", "key")})[0]
 		if enroll.CodeOf(again.err) != enroll.KeyReused {
 			t.Errorf("another body under the key got %+v", again)
 		}
@@ -148,8 +148,8 @@ func TestAccept(t *testing.T) {
 		url := pgtest.URL(t)
 		enrolltest.OpenRun(t, pgtest.Open(t, url), "a", nil)
 		in, _, _ := start(t, url, nil)
-		answers := acceptAll(in, []enroll.Application{
-			enrolltest.Application("a", "ada@example.org", "key"), enrolltest.Application("a", "eve@example.org", "key"),
+		answers := acceptAll(in, []enroll.Submission{
+			enrolltest.Submission("a", "ada@example.org", "key"), enrolltest.Submission("a", "eve@example.org", "key"),
 		})
 		codes := []enroll.Code{enroll.CodeOf(answers[0].err), enroll.CodeOf(answers[1].err)}
 		if !(codes[0] == "" && codes[1] == enroll.KeyReused || codes[1] == "" && codes[0] == enroll.KeyReused) {
@@ -163,7 +163,7 @@ func TestAccept(t *testing.T) {
 		enrolltest.OpenRun(t, pgtest.Open(t, url), "a", nil)
 		in, _, _ := start(t, url, func(o *intake.Options) { o.Committers, o.Waiting, o.Gathering = 1, 10, 1 })
 		release := pgtest.Hold(t, url, `SELECT FROM lines FOR UPDATE`)
-		var all []enroll.Application
+		var all []enroll.Submission
 		for i := range 30 {
 			all = append(all, enrolltest.Person("a", i))
 		}
@@ -190,14 +190,14 @@ func TestAccept(t *testing.T) {
 		in, _, _ := start(t, url, func(o *intake.Options) { o.Committers = 1 })
 		release := pgtest.Hold(t, url, `SELECT FROM lines FOR UPDATE`)
 		time.AfterFunc(100*time.Millisecond, release)
-		var all []enroll.Application
+		var all []enroll.Submission
 		for i := range 20 {
 			all = append(all, enrolltest.Person("a", i))
 		}
 		all[13].Name = "N\x00UL" // validation would have refused it
 		for i, a := range acceptAll(in, all) {
 			if (i == 13) != (enroll.CodeOf(a.err) == enroll.Internal) || i != 13 && a.err != nil {
-				t.Errorf("application %d got %v", i, a.err)
+				t.Errorf("submission %d got %v", i, a.err)
 			}
 		}
 		pgtest.RequireSound(t, url)
@@ -213,12 +213,12 @@ func TestAccept(t *testing.T) {
 		impatient.LockTimeout = 300 * time.Millisecond
 		in, _, _ := startOn(t, pgtest.OpenWith(t, url, impatient), func(o *intake.Options) { o.Committers = 1 })
 		defer pgtest.Hold(t, url, `SELECT FROM lines WHERE run_id = $1 FOR UPDATE`, held)()
-		answers := acceptAll(in, []enroll.Application{
+		answers := acceptAll(in, []enroll.Submission{
 			enrolltest.Person("held", 1), enrolltest.Person("free", 1), enrolltest.Person("held", 2), enrolltest.Person("free", 2),
 		})
 		for i, want := range []enroll.Code{enroll.LineBlocked, "", enroll.LineBlocked, ""} {
 			if got := enroll.CodeOf(answers[i].err); got != want {
-				t.Errorf("application %d: code %q, want %q: %v", i, got, want, answers[i].err)
+				t.Errorf("submission %d: code %q, want %q: %v", i, got, want, answers[i].err)
 			}
 		}
 	})
@@ -231,9 +231,9 @@ func TestAccept(t *testing.T) {
 		release := pgtest.Hold(t, url, `SELECT FROM lines FOR UPDATE`)
 		ctx, cancel := context.WithCancel(t.Context())
 		time.AfterFunc(50*time.Millisecond, cancel)
-		a := enrolltest.Person("a", 1)
-		receipt, err := in.Accept(ctx, a)
-		if enroll.CodeOf(err) != enroll.OutcomeUnknown || receipt.ID != a.ID {
+		sub := enrolltest.Person("a", 1)
+		receipt, err := in.Accept(ctx, sub)
+		if enroll.CodeOf(err) != enroll.OutcomeUnknown || receipt.ID != sub.ID {
 			t.Errorf("got %+v, %v", receipt, err)
 		}
 		release()
@@ -248,7 +248,7 @@ func TestAccept(t *testing.T) {
 		release := pgtest.Hold(t, url, `SELECT FROM lines FOR UPDATE`)
 		answers := make(chan []answer)
 		go func() {
-			answers <- acceptAll(in, []enroll.Application{enrolltest.Person("a", 1), enrolltest.Person("a", 2), enrolltest.Person("a", 3)})
+			answers <- acceptAll(in, []enroll.Submission{enrolltest.Person("a", 1), enrolltest.Person("a", 2), enrolltest.Person("a", 3)})
 		}()
 		enrolltest.WaitUntil(t, func() bool { return pgtest.LockWaiters(t, url) == 1 })
 		time.AfterFunc(100*time.Millisecond, release)
@@ -273,9 +273,9 @@ func TestAcceptOverABrokenConnection(t *testing.T) {
 			enrolltest.OpenRun(t, pgtest.Open(t, url), "a", nil)
 			proxy := pgtest.NewProxy(t, url)
 			in, rung, _ := start(t, proxy.URL(), nil)
-			acceptAll(in, []enroll.Application{enrolltest.Person("a", 1)}) // the statements are prepared
+			acceptAll(in, []enroll.Submission{enrolltest.Person("a", 1)}) // the statements are prepared
 			proxy.Set(fault)
-			a := acceptAll(in, []enroll.Application{enrolltest.Person("a", 2)})[0]
+			a := acceptAll(in, []enroll.Submission{enrolltest.Person("a", 2)})[0]
 			if a.err != nil || a.Ticket != 2 || a.Again {
 				t.Errorf("got %+v", a)
 			}
@@ -297,13 +297,13 @@ func TestAcceptOverABrokenConnection(t *testing.T) {
 		// a row that the first has written, the two can come before who waited.
 		release := pgtest.Hold(t, url, `SELECT FROM lines FOR UPDATE`)
 		first, second := make(chan []answer), make(chan func())
-		go func() { first <- acceptAll(in, []enroll.Application{enrolltest.Person("a", 1)}) }()
+		go func() { first <- acceptAll(in, []enroll.Submission{enrolltest.Person("a", 1)}) }()
 		enrolltest.WaitUntil(t, func() bool { return pgtest.LockWaiters(t, url) == 1 })
 		go func() { second <- pgtest.Hold(t, url, `LOCK TABLE lines IN EXCLUSIVE MODE`) }()
 		enrolltest.WaitUntil(t, func() bool { return pgtest.LockWaiters(t, url) == 2 })
 		both := make(chan []answer)
-		ada, eve := enrolltest.Application("a", "ada@example.org", "key"), enrolltest.Application("a", "eve@example.org", "key")
-		go func() { both <- acceptAll(in, []enroll.Application{ada, eve}) }()
+		ada, eve := enrolltest.Submission("a", "ada@example.org", "key"), enrolltest.Submission("a", "eve@example.org", "key")
+		go func() { both <- acceptAll(in, []enroll.Submission{ada, eve}) }()
 		enrolltest.WaitUntil(t, func() bool { return in.Waiting() == 2 })
 		release()
 		<-first
@@ -336,12 +336,12 @@ func TestAcceptOverABrokenConnection(t *testing.T) {
 		enrolltest.OpenRun(t, pgtest.Open(t, url), "a", nil)
 		proxy := pgtest.NewProxy(t, url)
 		in, _, _ := start(t, proxy.URL(), func(o *intake.Options) { o.CommitTimeout = 2 * time.Second })
-		acceptAll(in, []enroll.Application{enrolltest.Person("a", 1)})
+		acceptAll(in, []enroll.Submission{enrolltest.Person("a", 1)})
 		proxy.Set(pgtest.BlackHole)
-		application := enrolltest.Person("a", 2)
+		submission := enrolltest.Person("a", 2)
 		began := time.Now()
-		a := acceptAll(in, []enroll.Application{application})[0]
-		if enroll.CodeOf(a.err) != enroll.OutcomeUnknown || a.ID != application.ID {
+		a := acceptAll(in, []enroll.Submission{submission})[0]
+		if enroll.CodeOf(a.err) != enroll.OutcomeUnknown || a.ID != submission.ID {
 			t.Errorf("got %+v", a)
 		}
 		if took := time.Since(began); took > 5*time.Second {
@@ -356,12 +356,12 @@ func TestAcceptOverABrokenConnection(t *testing.T) {
 		proxy := pgtest.NewProxy(t, url)
 		proxy.Set(pgtest.Refuse)
 		in, _, _ := start(t, proxy.URL(), nil)
-		a := acceptAll(in, []enroll.Application{enrolltest.Person("a", 1)})[0]
+		a := acceptAll(in, []enroll.Submission{enrolltest.Person("a", 1)})[0]
 		if enroll.CodeOf(a.err) != enroll.Unavailable {
 			t.Errorf("got %+v", a)
 		}
 		proxy.Set(pgtest.None)
-		if a := acceptAll(in, []enroll.Application{enrolltest.Person("a", 1)})[0]; a.err != nil || a.Ticket != 1 {
+		if a := acceptAll(in, []enroll.Submission{enrolltest.Person("a", 1)})[0]; a.err != nil || a.Ticket != 1 {
 			t.Errorf("afterwards got %+v", a)
 		}
 	})

@@ -21,16 +21,16 @@ type slowLedger struct {
 	commits atomic.Int64
 }
 
-func (s *slowLedger) Accept(ctx context.Context, applications []enroll.Application) ([]enroll.Verdict, error) {
+func (s *slowLedger) Accept(ctx context.Context, submissions []enroll.Submission) ([]enroll.AcceptResult, error) {
 	s.commits.Add(1)
 	time.Sleep(time.Duration(s.takes.Load()))
-	return s.Ledger.Accept(context.WithoutCancel(ctx), applications)
+	return s.Ledger.Accept(context.WithoutCancel(ctx), submissions)
 }
 
-func (s *slowLedger) AcceptAgain(ctx context.Context, applications []enroll.Application) ([]enroll.Verdict, error) {
+func (s *slowLedger) AcceptAgain(ctx context.Context, submissions []enroll.Submission) ([]enroll.AcceptResult, error) {
 	s.commits.Add(1)
 	time.Sleep(time.Duration(s.takes.Load()))
-	return s.Ledger.AcceptAgain(context.WithoutCancel(ctx), applications)
+	return s.Ledger.AcceptAgain(context.WithoutCancel(ctx), submissions)
 }
 
 // crowd asks with n people at once and returns how long each waited, those who

@@ -25,14 +25,14 @@ func foldSame(all []*waiting) []*waiting {
 	return gathering
 }
 
-// give answers the application and those that were folded into it. It returns
-// those for whom the verdict says nothing: this one was refused for what is its
+// give answers the submission and those that were folded into it. It returns
+// those for whom the result says nothing: this one was refused for what is its
 // own, and their key is still free.
-func (in *Intake) give(w *waiting, v enroll.Verdict) (left []*waiting) {
-	in.tell(w, v)
-	code := enroll.CodeOf(v.Err)
+func (in *Intake) give(w *waiting, result enroll.AcceptResult) (left []*waiting) {
+	in.tell(w, result)
+	code := enroll.CodeOf(result.Err)
 	for _, each := range w.same {
-		own := v
+		own := result
 		own.Receipt.Again = true
 		switch {
 		case code == enroll.OutcomeUnknown && !sameWords(w, each):
@@ -48,7 +48,7 @@ func (in *Intake) give(w *waiting, v enroll.Verdict) (left []*waiting) {
 }
 
 // refusedForItself tells whether w was refused for something that each has not. A
-// verdict on what both have in common is one for both: a key that comes with a
+// result on what both have in common is one for both: a key that comes with a
 // thousand bodies does not make a thousand commits.
 func refusedForItself(code enroll.Code, w, each *waiting) bool {
 	switch code {
@@ -61,20 +61,20 @@ func refusedForItself(code enroll.Code, w, each *waiting) bool {
 	}
 }
 
-// sameWords tells whether two applications with one key say the same. Those with
+// sameWords tells whether two submissions with one key say the same. Those with
 // a key of ours do.
 func sameWords(a, b *waiting) bool { return a.Digest == b.Digest }
 
-// tell answers one application.
-func (in *Intake) tell(w *waiting, v enroll.Verdict) {
-	if v.Err == nil {
-		v.Receipt, v.Err = v.Receipt.For(w.Application)
+// tell answers one submission.
+func (in *Intake) tell(w *waiting, result enroll.AcceptResult) {
+	if result.Err == nil {
+		result.Receipt, result.Err = result.Receipt.CheckAgainst(w.Submission)
 	}
 	switch {
-	case v.Err != nil:
-		in.metrics.refused.WithLabelValues(string(enroll.CodeOf(v.Err))).Inc()
-	case !v.Receipt.Again:
+	case result.Err != nil:
+		in.metrics.refused.WithLabelValues(string(enroll.CodeOf(result.Err))).Inc()
+	case !result.Receipt.Again:
 		in.metrics.accepted.Inc()
 	}
-	w.answer <- v
+	w.answer <- result
 }

@@ -57,7 +57,7 @@ func TestCallingOffALargeRunDelaysNobodyElse(t *testing.T) {
 	began := time.Now()
 	quiet := ask(func() bool { return time.Since(began) > time.Second })
 
-	verdicts, err := p.store.Accept(context.Background(), []enroll.Application{enroll.ApplyCallOff("large")})
+	verdicts, err := p.store.Accept(context.Background(), []enroll.Submission{enroll.NewCallOff("large")})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -91,7 +91,7 @@ func run(t *testing.T, f func(context.Context) error) (stop func()) {
 // accept puts people into a run's line without ringing.
 func (p *place) accept(slug string, people ...int) enroll.Bundle {
 	p.t.Helper()
-	var all []enroll.Application
+	var all []enroll.Submission
 	for _, n := range people {
 		all = append(all, enrolltest.Person(slug, n))
 	}
@@ -110,7 +110,7 @@ func (p *place) ask(slug string, people ...int) { p.sender.Ring(p.accept(slug, p
 func (p *place) waitUntilDrained() {
 	p.t.Helper()
 	enrolltest.WaitUntil(p.t, func() bool {
-		behind, err := p.store.LinesBehind(context.Background(), nil, 0)
+		behind, err := p.store.Backlogs(context.Background(), nil, 0)
 		return err == nil && len(behind) == 0
 	})
 }
@@ -138,7 +138,7 @@ func (p *place) worker(ledger lane.Ledger, change func(*lane.Options)) *worker {
 		queues = p.connector().OpenForServers()
 	}
 	announcer := pubsub.NewAnnouncer(messages)
-	settler := lane.NewSettler(ledger, 2, enrolltest.Terms(512), announcer.Announce, quiet, metrics)
+	settler := lane.NewSettler(ledger, 2, enrolltest.SettleLimits(512), announcer.Announce, quiet, metrics)
 	connect := p.locks
 	if connect == nil {
 		connect = func(ctx context.Context) (lane.Locks, error) {
@@ -220,7 +220,7 @@ func observe(l lane.Ledger) *observer {
 	return &observer{Ledger: l, delay: 2 * time.Millisecond, inside: make(map[enroll.RunID]int)}
 }
 
-func (o *observer) Settle(ctx context.Context, runs []enroll.RunID, terms enroll.Terms) (map[enroll.RunID]enroll.Progress, error) {
+func (o *observer) Settle(ctx context.Context, runs []enroll.RunID, terms enroll.SettleLimits) (map[enroll.RunID]enroll.Progress, error) {
 	o.mu.Lock()
 	o.calls++
 	for _, run := range runs {

@@ -19,7 +19,7 @@ func (p *place) leaveTask(slug string) {
 	id := enrolltest.OpenRun(p.t, p.store, slug, nil)
 	p.ask(slug, 0)
 	enrolltest.WaitUntil(p.t, func() bool { return p.queue(slug).Size == 1 })
-	if _, err := p.store.Settle(context.Background(), []enroll.RunID{id}, enrolltest.Terms(10)); err != nil {
+	if _, err := p.store.Settle(context.Background(), []enroll.RunID{id}, enrolltest.SettleLimits(10)); err != nil {
 		p.t.Fatal(err)
 	}
 }

@@ -111,22 +111,22 @@ type brittleLedger struct {
 	settled []enroll.Progress // of the first run of each settlement that succeeded
 }
 
-func (b *brittleLedger) LinesBehind(ctx context.Context, runs []enroll.RunID, age time.Duration) ([]enroll.Behind, error) {
+func (b *brittleLedger) Backlogs(ctx context.Context, runs []enroll.RunID, age time.Duration) ([]enroll.Backlog, error) {
 	if !b.look.CompareAndSwap(true, false) {
-		return b.Ledger.LinesBehind(ctx, runs, age)
+		return b.Ledger.Backlogs(ctx, runs, age)
 	}
-	if _, err := b.proxied.LinesBehind(ctx, runs, age); err != nil { // the statement is prepared
+	if _, err := b.proxied.Backlogs(ctx, runs, age); err != nil { // the statement is prepared
 		return nil, err
 	}
 	b.cut()
-	behind, err := b.proxied.LinesBehind(ctx, runs, age)
+	behind, err := b.proxied.Backlogs(ctx, runs, age)
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.lost = err
 	return behind, err
 }
 
-func (b *brittleLedger) Settle(ctx context.Context, runs []enroll.RunID, terms enroll.Terms) (map[enroll.RunID]enroll.Progress, error) {
+func (b *brittleLedger) Settle(ctx context.Context, runs []enroll.RunID, terms enroll.SettleLimits) (map[enroll.RunID]enroll.Progress, error) {
 	ledger, proxied := b.Ledger, b.settle.CompareAndSwap(true, false)
 	if proxied {
 		ledger = b.proxied

@@ -67,7 +67,7 @@ func (r *recentRuns) list(now time.Time) []enroll.RunID {
 // later look those that once did, until a lane starts here. Each is returned
 // again only after settled was called for it. Of the lines it returns, first are
 // those that have just been found to stand still.
-func (r *recentRuns) stalled(behind []enroll.Behind, now time.Time) (lines []enroll.Behind, first int) {
+func (r *recentRuns) stalled(behind []enroll.Backlog, now time.Time) (lines []enroll.Backlog, first int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, b := range behind {

@@ -38,7 +38,7 @@ func TestEverythingAtOnce(t *testing.T) {
 			for range wishes {
 				slug := fmt.Sprintf("run-%d", random.IntN(runs))
 				a := something(random, slug, tickets[slug])
-				verdicts, err := p.store.Accept(context.Background(), []enroll.Application{a})
+				verdicts, err := p.store.Accept(context.Background(), []enroll.Submission{a})
 				if err != nil {
 					t.Error(err)
 					return
@@ -75,21 +75,21 @@ func TestEverythingAtOnce(t *testing.T) {
 }
 
 // something is what somebody could ask for next.
-func something(random *rand.Rand, run string, known []int64) enroll.Application {
+func something(random *rand.Rand, run string, known []int64) enroll.Submission {
 	switch n := random.IntN(100); {
 	case n < 30 && len(known) > 0:
-		return enroll.ApplyCancel(run, known[random.IntN(len(known))], n < 5)
+		return enroll.NewCancel(run, known[random.IntN(len(known))], n < 5)
 	case n < 36:
 		limit := func() *enroll.Limit { return &enroll.Limit{Most: enrolltest.Seats(random.IntN(25))} }
-		a, err := enroll.ApplyResize(run, enroll.Change{Capacity: limit(), WaitlistCapacity: limit()})
+		a, err := enroll.NewResize(run, enroll.Change{Capacity: limit(), WaitlistCapacity: limit()})
 		if err != nil {
 			panic(err) // within the bounds
 		}
 		return a
 	case n < 37 && run == "run-1":
-		return enroll.ApplyCloseWaitlist(run)
+		return enroll.NewCloseWaitlist(run)
 	case n < 38 && run == "run-2":
-		return enroll.ApplyCallOff(run)
+		return enroll.NewCallOff(run)
 	default:
 		return enrolltest.Person(run, random.IntN(60))
 	}

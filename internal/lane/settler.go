@@ -21,10 +21,10 @@ type Ledger interface {
 	// as the terms allow in all. A run that is missing in the answer is being
 	// settled by somebody else. After an error the outcome is unknown; settling
 	// again is safe.
-	Settle(ctx context.Context, runs []enroll.RunID, terms enroll.Terms) (map[enroll.RunID]enroll.Progress, error)
-	// LinesBehind returns those of the runs (nil: of all) whose first undecided
+	Settle(ctx context.Context, runs []enroll.RunID, terms enroll.SettleLimits) (map[enroll.RunID]enroll.Progress, error)
+	// Backlogs returns those of the runs (nil: of all) whose first undecided
 	// request was accepted at least age ago.
-	LinesBehind(ctx context.Context, runs []enroll.RunID, age time.Duration) ([]enroll.Behind, error)
+	Backlogs(ctx context.Context, runs []enroll.RunID, age time.Duration) ([]enroll.Backlog, error)
 	// Run returns the run, or an error of code NotFound.
 	Run(ctx context.Context, slug string) (enroll.RunState, error)
 }
@@ -41,7 +41,7 @@ var errElsewhere = errors.New("the run is being settled elsewhere")
 type Settler struct {
 	ledger     Ledger
 	committers int
-	terms      enroll.Terms
+	terms      enroll.SettleLimits
 	announce   func(pubsub.Settled)
 	turns      chan *turn
 	log        *slog.Logger
@@ -62,7 +62,7 @@ type settled struct {
 
 // NewSettler returns a settler with so many transactions at once at most, each held
 // to the terms. It calls announce, which must not block, for what it settled.
-func NewSettler(ledger Ledger, committers int, terms enroll.Terms, announce func(pubsub.Settled), log *slog.Logger, m *Metrics) *Settler {
+func NewSettler(ledger Ledger, committers int, terms enroll.SettleLimits, announce func(pubsub.Settled), log *slog.Logger, m *Metrics) *Settler {
 	return &Settler{
 		ledger: ledger, committers: committers, terms: terms, announce: announce,
 		turns: make(chan *turn), log: log, metrics: m,

@@ -23,7 +23,7 @@ type heldLedger struct {
 	now   atomic.Int32
 }
 
-func (h *heldLedger) Settle(ctx context.Context, runs []enroll.RunID, _ enroll.Terms) (map[enroll.RunID]enroll.Progress, error) {
+func (h *heldLedger) Settle(ctx context.Context, runs []enroll.RunID, _ enroll.SettleLimits) (map[enroll.RunID]enroll.Progress, error) {
 	if n := h.now.Add(1); n > h.most.Load() {
 		h.most.Store(n)
 	}
@@ -49,7 +49,7 @@ func TestTransactions(t *testing.T) {
 	t.Parallel()
 	let := make(chan struct{})
 	ledger := &heldLedger{held: map[enroll.RunID]chan struct{}{1: let}, begun: make(chan []enroll.RunID, 10)}
-	s := lane.NewSettler(ledger, 2, enrolltest.Terms(512), func(pubsub.Settled) {}, quiet, lane.NewMetrics(prometheus.NewRegistry()))
+	s := lane.NewSettler(ledger, 2, enrolltest.SettleLimits(512), func(pubsub.Settled) {}, quiet, lane.NewMetrics(prometheus.NewRegistry()))
 	run(t, s.Run)
 	settled := make(chan enroll.RunID, 10)
 	settle := func(id enroll.RunID) {

@@ -41,7 +41,7 @@ type meeting struct {
 	met     atomic.Bool
 }
 
-func (m *meeting) Settle(ctx context.Context, runs []enroll.RunID, terms enroll.Terms) (map[enroll.RunID]enroll.Progress, error) {
+func (m *meeting) Settle(ctx context.Context, runs []enroll.RunID, terms enroll.SettleLimits) (map[enroll.RunID]enroll.Progress, error) {
 	if m.awaited.Load() && !m.met.Load() {
 		select {
 		case m.here <- struct{}{}:

@@ -56,7 +56,7 @@ func (s *Supervisor) wake(calls []call) {
 // serve starts lanes for lines that have been waiting, or tells those that are
 // alive. In a full house it lets the lanes that live longest make room: their own
 // lines, if they have work, come back in their turn.
-func (s *Supervisor) serve(behind []enroll.Behind) {
+func (s *Supervisor) serve(behind []enroll.Backlog) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	maps.DeleteFunc(s.elsewhere, func(_ enroll.RunID, at time.Time) bool { return time.Since(at) > elsewhereFor })
@@ -222,7 +222,7 @@ func (s *Supervisor) lookOnceMore(left []call) {
 	crashpoint.Here(crashpoint.LaneReleased)
 	ctx, cancel := context.WithTimeout(context.Background(), settleTimeout)
 	defer cancel()
-	behind, err := s.ledger.LinesBehind(ctx, runsOf(left), 0)
+	behind, err := s.ledger.Backlogs(ctx, runsOf(left), 0)
 	if err != nil {
 		s.log.Warn("no last look at lines: the sweep will look", "lines", len(left), "error", err)
 		return
@@ -230,7 +230,7 @@ func (s *Supervisor) lookOnceMore(left []call) {
 	calls := make([]call, len(behind))
 	for i, b := range behind {
 		calls[i] = call{run: b.RunID, slug: b.Run, by: byWake} // it has its task on the way, …
-		if b.Old(waitingAge) {
+		if b.OlderThan(waitingAge) {
 			calls[i].by = bySweep // … or had
 		}
 	}

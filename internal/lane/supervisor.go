@@ -70,10 +70,10 @@ type Supervisor struct {
 	retiring  int    // lanes that were told to end for them
 	stopping  bool
 
-	look  chan struct{}        // has room for one: look at all runs now
-	rung  chan call            // who rang for lanes
-	found chan []enroll.Behind // has room for one: what the sweep has found
-	ended chan *lane           // lanes that settle no more
+	look  chan struct{}         // has room for one: look at all runs now
+	rung  chan call             // who rang for lanes
+	found chan []enroll.Backlog // has room for one: what the sweep has found
+	ended chan *lane            // lanes that settle no more
 }
 
 // NewSupervisor returns a supervisor that gets its lock connection from connect.
@@ -89,7 +89,7 @@ func NewSupervisor(connect func(context.Context) (Locks, error), ledger Ledger, 
 		recent:    recentRuns{runs: make(map[enroll.RunID]*recentRun)},
 		look:      make(chan struct{}, 1),
 		rung:      make(chan call, atOnce),
-		found:     make(chan []enroll.Behind, 1),
+		found:     make(chan []enroll.Backlog, 1),
 		ended:     make(chan *lane),
 	}
 }

@@ -66,11 +66,11 @@ func (s *Supervisor) lookAtAll(ctx context.Context) {
 }
 
 // lookAt takes up the lines among the runs (nil: all) that have been waiting.
-func (s *Supervisor) lookAt(ctx context.Context, runs []enroll.RunID) ([]enroll.Behind, bool) {
+func (s *Supervisor) lookAt(ctx context.Context, runs []enroll.RunID) ([]enroll.Backlog, bool) {
 	looking, cancel := context.WithTimeout(ctx, sweepTimeout)
 	defer cancel()
 	now := time.Now()
-	behind, err := s.ledger.LinesBehind(looking, runs, waitingAge)
+	behind, err := s.ledger.Backlogs(looking, runs, waitingAge)
 	if err != nil {
 		if ctx.Err() == nil {
 			s.blind.Failed(err)
@@ -99,7 +99,7 @@ func (s *Supervisor) lookAt(ctx context.Context, runs []enroll.RunID) ([]enroll.
 // alive, or a worker's session may hold the lock and not answer: the lock of the
 // run's row and its settled ticket fence either. If somebody else has the row,
 // the line is left to them until the next look.
-func (s *Supervisor) settleStalled(ctx context.Context, b enroll.Behind) {
+func (s *Supervisor) settleStalled(ctx context.Context, b enroll.Backlog) {
 	for {
 		p, err := s.settler.Settle(ctx, b.RunID, byStall)
 		if err == nil && p.More {

@@ -28,17 +28,17 @@ type slowLedger struct {
 	settling     atomic.Int64 // how often it was asked to settle
 }
 
-func (s *slowLedger) Settle(ctx context.Context, runs []enroll.RunID, terms enroll.Terms) (map[enroll.RunID]enroll.Progress, error) {
+func (s *slowLedger) Settle(ctx context.Context, runs []enroll.RunID, terms enroll.SettleLimits) (map[enroll.RunID]enroll.Progress, error) {
 	s.settling.Add(1)
 	time.Sleep(s.settle)
 	return s.Ledger.Settle(ctx, runs, terms)
 }
 
-func (s *slowLedger) LinesBehind(ctx context.Context, runs []enroll.RunID, age time.Duration) ([]enroll.Behind, error) {
+func (s *slowLedger) Backlogs(ctx context.Context, runs []enroll.RunID, age time.Duration) ([]enroll.Backlog, error) {
 	if runs == nil {
 		time.Sleep(s.look)
 	}
-	return s.Ledger.LinesBehind(ctx, runs, age)
+	return s.Ledger.Backlogs(ctx, runs, age)
 }
 
 // hangingLocks are lane locks whose pings hang until answers is closed, whatever
@@ -78,7 +78,7 @@ func TestLanesInTrouble(t *testing.T) {
 		enrolltest.WaitUntil(t, func() bool {
 			n++
 			p.ask("hot", n)
-			behind, err := p.store.LinesBehind(t.Context(), []enroll.RunID{cold}, 0)
+			behind, err := p.store.Backlogs(t.Context(), []enroll.RunID{cold}, 0)
 			return err == nil && len(behind) == 0
 		})
 		p.waitUntilDrained()

@@ -182,7 +182,7 @@ func TestCompose_says_what_was_before(t *testing.T) {
 				m := mailOf(t, kind, enroll.English)
 				told := m.About[0].For.Schedule()
 				test.change(&told)
-				m.About[0].Told = enroll.Told{Status: enroll.Confirmed, Schedule: told}
+				m.About[0].LastTold = enroll.LastTold{Status: enroll.Confirmed, Schedule: told}
 				got := receive(t, m)
 				if !strings.Contains(got.plain, test.has) || strings.Contains(got.plain, test.lack) {
 					t.Errorf("got\n%s", got.plain)
@@ -201,26 +201,26 @@ func TestCompose_brings_every_calendar_up_to_date(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		status enroll.Status
-		told   enroll.Told
+		told   enroll.LastTold
 		moved  bool
 		want   string
 	}{
-		"a seat that was not told":             {enroll.Confirmed, enroll.Told{}, false, "PUBLISH"},
-		"a seat from the list":                 {enroll.Confirmed, enroll.Told{Status: enroll.Waitlisted}, false, "PUBLISH"},
-		"a seat that was told":                 {enroll.Confirmed, enroll.Told{Status: enroll.Confirmed, Entry: true}, false, ""},
-		"a seat that was told, of another day": {enroll.Confirmed, enroll.Told{Status: enroll.Confirmed, Entry: true}, true, "PUBLISH"},
-		"a seat that is gone":                  {enroll.Cancelled, enroll.Told{Status: enroll.Confirmed, Entry: true}, false, "CANCEL"},
-		"a seat that may have been told":       {enroll.Cancelled, enroll.Told{Entry: true}, false, "CANCEL"},
-		"a seat that nobody heard of":          {enroll.Cancelled, enroll.Told{}, false, ""},
-		"a place on the list that is gone":     {enroll.Cancelled, enroll.Told{Status: enroll.Waitlisted}, false, ""},
-		"a seat that was told to be gone":      {enroll.Cancelled, enroll.Told{Status: enroll.Cancelled}, false, ""},
+		"a seat that was not told":             {enroll.Confirmed, enroll.LastTold{}, false, "PUBLISH"},
+		"a seat from the list":                 {enroll.Confirmed, enroll.LastTold{Status: enroll.Waitlisted}, false, "PUBLISH"},
+		"a seat that was told":                 {enroll.Confirmed, enroll.LastTold{Status: enroll.Confirmed, Entry: true}, false, ""},
+		"a seat that was told, of another day": {enroll.Confirmed, enroll.LastTold{Status: enroll.Confirmed, Entry: true}, true, "PUBLISH"},
+		"a seat that is gone":                  {enroll.Cancelled, enroll.LastTold{Status: enroll.Confirmed, Entry: true}, false, "CANCEL"},
+		"a seat that may have been told":       {enroll.Cancelled, enroll.LastTold{Entry: true}, false, "CANCEL"},
+		"a seat that nobody heard of":          {enroll.Cancelled, enroll.LastTold{}, false, ""},
+		"a place on the list that is gone":     {enroll.Cancelled, enroll.LastTold{Status: enroll.Waitlisted}, false, ""},
+		"a seat that was told to be gone":      {enroll.Cancelled, enroll.LastTold{Status: enroll.Cancelled}, false, ""},
 	} {
 		m := mailOf(t, enroll.MailSummary, enroll.English)
 		e := m.About[0]
-		e.Status, e.Told = test.status, test.told
-		e.Told.Schedule = e.For.Schedule()
+		e.Status, e.LastTold = test.status, test.told
+		e.LastTold.Schedule = e.For.Schedule()
 		if test.moved {
-			e.Told.Schedule.StartsAt = e.For.StartsAt.Add(-24 * time.Hour)
+			e.LastTold.Schedule.StartsAt = e.For.StartsAt.Add(-24 * time.Hour)
 		}
 		m.About = []enroll.Enrolment{e, e}
 		got := receive(t, m)

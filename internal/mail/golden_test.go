@@ -47,11 +47,11 @@ func TestCompose_writes_the_golden_mails(t *testing.T) {
 		"already_registered_other_waits": {enroll.MailAlreadyRegistered, func(e *enroll.Enrolment) {
 			e.Status, e.WaitlistPosition, e.Seated, e.AskedFor = enroll.Waitlisted, 3, false, []enroll.Name{"Charles Babbage", "visit evil.example"}
 		}},
-		"called_off_refused":        {enroll.MailCalledOff, func(e *enroll.Enrolment) { e.Status, e.Seated, e.Told = enroll.Rejected, false, enroll.Told{} }},
-		"called_off_waiting":        {enroll.MailCalledOff, func(e *enroll.Enrolment) { e.Seated, e.Told = false, enroll.Told{} }},
-		"cancelled_untold":          {enroll.MailCancelled, func(e *enroll.Enrolment) { e.Told = enroll.Told{} }},
-		"cancelled_waiting":         {enroll.MailCancelled, func(e *enroll.Enrolment) { e.Seated, e.Told = false, enroll.Told{} }},
-		"cancelled_waiting_removed": {enroll.MailCancelled, func(e *enroll.Enrolment) { e.Seated, e.Told, e.Reason = false, enroll.Told{}, enroll.Removed }},
+		"called_off_refused":        {enroll.MailCalledOff, func(e *enroll.Enrolment) { e.Status, e.Seated, e.LastTold = enroll.Rejected, false, enroll.LastTold{} }},
+		"called_off_waiting":        {enroll.MailCalledOff, func(e *enroll.Enrolment) { e.Seated, e.LastTold = false, enroll.LastTold{} }},
+		"cancelled_untold":          {enroll.MailCancelled, func(e *enroll.Enrolment) { e.LastTold = enroll.LastTold{} }},
+		"cancelled_waiting":         {enroll.MailCancelled, func(e *enroll.Enrolment) { e.Seated, e.LastTold = false, enroll.LastTold{} }},
+		"cancelled_waiting_removed": {enroll.MailCancelled, func(e *enroll.Enrolment) { e.Seated, e.LastTold, e.Reason = false, enroll.LastTold{}, enroll.Removed }},
 		"cancelled_closed":          {enroll.MailCancelled, func(e *enroll.Enrolment) { e.For.ClosesAt = e.For.OpensAt.Add(1) }},
 		"promoted_begun":            {enroll.MailPromoted, func(e *enroll.Enrolment) { e.For.StartsAt = e.For.OpensAt }},
 		"waitlisted_list_ended":     {enroll.MailWaitlisted, func(e *enroll.Enrolment) { e.For.WaitlistEnded = true }},

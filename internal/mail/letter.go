@@ -177,7 +177,7 @@ func appendName(facts []fact, label string, n enroll.Name) []fact {
 // before returns what the person was told last, as far as it is no longer so.
 func (w wording) before(e enroll.Enrolment) []fact {
 	time, place := changes(e)
-	old := e.Told.Schedule
+	old := e.LastTold.Schedule
 	var facts []fact
 	if time {
 		if when, err := w.period(old); err == nil { // a wrong zone is what was corrected
@@ -194,7 +194,7 @@ func (w wording) before(e enroll.Enrolment) []fact {
 
 // changes tells what the run has another of than the person was told last.
 func changes(e enroll.Enrolment) (time, place bool) {
-	now, old := e.For.Schedule(), e.Told.Schedule
+	now, old := e.For.Schedule(), e.LastTold.Schedule
 	place = now.Place != old.Place
 	old.Place = now.Place
 	return !now.Equal(old), place

@@ -54,7 +54,7 @@ func mailOf(t testing.TB, kind enroll.MailKind, language enroll.Language) enroll
 			},
 		}},
 	}
-	told := enroll.Told{Status: enroll.Confirmed, At: now.AddDate(0, 0, -5), Schedule: m.About[0].For.Schedule(), Seat: true, Entry: true}
+	told := enroll.LastTold{Status: enroll.Confirmed, At: now.AddDate(0, 0, -5), Schedule: m.About[0].For.Schedule(), Seat: true, Entry: true}
 	switch kind {
 	case enroll.MailFull:
 		m.About[0].Status, m.About[0].Reason, m.About[0].Seated = enroll.Rejected, enroll.Full, false
@@ -63,21 +63,21 @@ func mailOf(t testing.TB, kind enroll.MailKind, language enroll.Language) enroll
 	case enroll.MailNotPromoted:
 		m.About[0].Status, m.About[0].Seated = enroll.NotPromoted, false
 	case enroll.MailCancelled:
-		m.About[0].Status, m.About[0].Told = enroll.Cancelled, told
+		m.About[0].Status, m.About[0].LastTold = enroll.Cancelled, told
 	case enroll.MailCalledOff:
-		m.About[0].Status, m.About[0].Reason, m.About[0].Told = enroll.Cancelled, enroll.RunCalledOff, told
+		m.About[0].Status, m.About[0].Reason, m.About[0].LastTold = enroll.Cancelled, enroll.RunCalledOff, told
 	case enroll.MailChanged:
 		told := m.About[0].For.Schedule()
 		told.StartsAt, told.EndsAt = told.StartsAt.Add(-24*time.Hour), told.EndsAt.Add(-25*time.Hour)
-		m.About[0].Told = enroll.Told{Status: enroll.Confirmed, At: now.AddDate(0, 0, -5), Schedule: told, Entry: true}
+		m.About[0].LastTold = enroll.LastTold{Status: enroll.Confirmed, At: now.AddDate(0, 0, -5), Schedule: told, Entry: true}
 		m.About[0].For.Revision = 1
 	case enroll.MailSummary:
-		m.About[0].Told = enroll.Told{Status: enroll.Confirmed, At: now.Add(-10 * time.Minute), Schedule: m.About[0].For.Schedule(), Entry: true}
+		m.About[0].LastTold = enroll.LastTold{Status: enroll.Confirmed, At: now.Add(-10 * time.Minute), Schedule: m.About[0].For.Schedule(), Entry: true}
 		first := m.About[0]
 		first.ID, first.Ticket, first.Status = uuid.UUID{15: 1}, 5, enroll.Cancelled
 		never := first
 		never.Seated = false
-		never.ID, never.Ticket, never.Told = uuid.UUID{15: 2}, 6, enroll.Told{Schedule: first.For.Schedule()}
+		never.ID, never.Ticket, never.LastTold = uuid.UUID{15: 2}, 6, enroll.LastTold{Schedule: first.For.Schedule()}
 		m.About = append(m.About, first, never)
 	case enroll.MailLinks:
 		first := m.About[0]

@@ -23,8 +23,8 @@ var situations = []struct {
 	{"late", func(m *enroll.Mail) { m.Now = m.About[0].For.StartsAt.Add(time.Hour) }},
 	{"moved", func(m *enroll.Mail) {
 		each(m, func(e *enroll.Enrolment) {
-			if e.Told = (enroll.Told{Schedule: e.For.Schedule()}); e.Status != enroll.Queued {
-				e.Told.Status, e.Told.At, e.Told.Seat, e.Told.Entry = e.Status, m.DueAt.AddDate(0, 0, -7), e.Seated, e.Seated
+			if e.LastTold = (enroll.LastTold{Schedule: e.For.Schedule()}); e.Status != enroll.Queued {
+				e.LastTold.Status, e.LastTold.At, e.LastTold.Seat, e.LastTold.Entry = e.Status, m.DueAt.AddDate(0, 0, -7), e.Seated, e.Seated
 			}
 			e.For.StartsAt, e.For.EndsAt = e.For.StartsAt.AddDate(0, 1, 0), e.For.EndsAt.AddDate(0, 1, 0)
 			e.For.Place, e.For.Revision = "Online", 2
@@ -58,11 +58,11 @@ var readers = []struct {
 	change func(*enroll.Enrolment)
 }{
 	{enroll.MailAlreadyRegistered, "asked for another person", func(e *enroll.Enrolment) { e.AskedFor = []enroll.Name{"Charles Babbage"} }},
-	{enroll.MailCancelled, "waited", func(e *enroll.Enrolment) { e.Seated, e.Told = false, enroll.Told{} }},
-	{enroll.MailCancelled, "was not told of the seat", func(e *enroll.Enrolment) { e.Told = enroll.Told{} }},
+	{enroll.MailCancelled, "waited", func(e *enroll.Enrolment) { e.Seated, e.LastTold = false, enroll.LastTold{} }},
+	{enroll.MailCancelled, "was not told of the seat", func(e *enroll.Enrolment) { e.LastTold = enroll.LastTold{} }},
 	{enroll.MailCancelled, "was removed", func(e *enroll.Enrolment) { e.Reason = enroll.Removed }},
-	{enroll.MailCalledOff, "waited", func(e *enroll.Enrolment) { e.Seated, e.Told = false, enroll.Told{} }},
-	{enroll.MailCalledOff, "was refused", func(e *enroll.Enrolment) { e.Status, e.Seated, e.Told = enroll.Rejected, false, enroll.Told{} }},
+	{enroll.MailCalledOff, "waited", func(e *enroll.Enrolment) { e.Seated, e.LastTold = false, enroll.LastTold{} }},
+	{enroll.MailCalledOff, "was refused", func(e *enroll.Enrolment) { e.Status, e.Seated, e.LastTold = enroll.Rejected, false, enroll.LastTold{} }},
 	{enroll.MailChanged, "waits", func(e *enroll.Enrolment) { e.Status, e.Seated, e.WaitlistPosition = enroll.Waitlisted, false, 3 }},
 }
 
@@ -129,10 +129,10 @@ func requireTrue(t *testing.T, m enroll.Mail, got received) {
 		"an entry of somebody without seat": published && first.Status != enroll.Confirmed,
 		"looking forward to what has begun": says("look forward", "freuen uns") && life.Begun,
 		"to delete what was never there":    says("please delete", "löschen sie") && !first.Seated,
-		"a striking out of what never was":  strings.Contains(got.calendar, "METHOD:CANCEL") && !slices.ContainsFunc(m.About, func(e enroll.Enrolment) bool { return e.Told.Entry || e.Told.Seat }),
+		"a striking out of what never was":  strings.Contains(got.calendar, "METHOD:CANCEL") && !slices.ContainsFunc(m.About, func(e enroll.Enrolment) bool { return e.LastTold.Entry || e.LastTold.Seat }),
 		"looking forward to what is over":   says("look forward", "freuen uns") && (life.Window == enroll.Over || life.Window == enroll.WindowCalledOff),
 		"a place on a list that has ended":  says("keep your place", "warteliste behalten") && life.ListEnded,
-		"an old time that was not told":     says("previous", "bisheriger") && first.Told.Status == "",
+		"an old time that was not told":     says("previous", "bisheriger") && first.LastTold.Status == "",
 		"nothing of what has moved":         m.Kind != enroll.MailLinks && m.Kind != enroll.MailMistakenAddress && first.Moved() && !says("previous", "bisheriger"),
 		"the old name":                      m.To.Typed == "Augusta@example.net" && says("lovelace"),
 	} {

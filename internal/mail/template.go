@@ -82,13 +82,13 @@ func parseKind(files fs.FS, name string) (kind, error) {
 func (k kind) entry(m enroll.Mail, e enroll.Enrolment) calendar.Method {
 	seated := e.Status == enroll.Confirmed
 	switch {
-	case m.Kind == enroll.MailSummary && seated && (e.Told.Status != enroll.Confirmed || e.Moved()):
+	case m.Kind == enroll.MailSummary && seated && (e.LastTold.Status != enroll.Confirmed || e.Moved()):
 		return calendar.Publish
-	case m.Kind == enroll.MailSummary && !seated && e.Told.Entry:
+	case m.Kind == enroll.MailSummary && !seated && e.LastTold.Entry:
 		return calendar.Cancel
 	case k.calendar == calendar.Publish && !seated: // there is no seat to enter
 		return ""
-	case k.calendar == calendar.Cancel && !e.Told.Seat: // no mail has put an entry into a calendar
+	case k.calendar == calendar.Cancel && !e.LastTold.Seat: // no mail has put an entry into a calendar
 		return ""
 	}
 	return k.calendar

@@ -120,7 +120,7 @@ func says(m enroll.Mail, name enroll.Name, text string) enroll.Mail {
 		e := &m.About[i]
 		e.Name, e.For.Organiser = name, text
 		if e.For.Place != "" {
-			e.For.Place, e.Told.Schedule.Place = text, text
+			e.For.Place, e.LastTold.Schedule.Place = text, text
 		}
 		if e.For.Title == title {
 			e.For.Title = text

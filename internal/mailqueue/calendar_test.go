@@ -139,12 +139,12 @@ type life struct {
 func (l *life) step() string {
 	l.t.Helper()
 	person := l.random.IntN(4)
-	do := func(a enroll.Application) {
+	do := func(sub enroll.Submission) {
 		l.t.Helper()
-		if _, err := l.store.Accept(l.t.Context(), []enroll.Application{a}); err != nil {
+		if _, err := l.store.Accept(l.t.Context(), []enroll.Submission{sub}); err != nil {
 			l.t.Fatal(err)
 		}
-		if _, err := l.store.Settle(l.t.Context(), []enroll.RunID{l.run}, enrolltest.Terms(100)); err != nil {
+		if _, err := l.store.Settle(l.t.Context(), []enroll.RunID{l.run}, enrolltest.SettleLimits(100)); err != nil {
 			l.t.Fatal(err)
 		}
 	}
@@ -155,7 +155,7 @@ func (l *life) step() string {
 	case 4, 5, 6:
 		held := pgtest.Query[int64](l.t, l.url, `SELECT ticket FROM requests WHERE email_key = $1 AND status IN ('confirmed', 'waitlisted')`, address(person))
 		if len(held) > 0 {
-			do(enroll.ApplyCancel("a", held[0], false))
+			do(enroll.NewCancel("a", held[0], false))
 		}
 		return fmt.Sprint(person, " cancels")
 	case 7:
@@ -210,10 +210,10 @@ func TestCalendarsEndWithTheRightEntries(t *testing.T) {
 					}
 				}
 				if end != "" {
-					if _, err := p.store.Accept(t.Context(), []enroll.Application{enroll.ApplyCallOff("a")}); err != nil {
+					if _, err := p.store.Accept(t.Context(), []enroll.Submission{enroll.NewCallOff("a")}); err != nil {
 						t.Fatal(err)
 					}
-					if _, err := p.store.Settle(t.Context(), []enroll.RunID{p.run}, enrolltest.Terms(100)); err != nil {
+					if _, err := p.store.Settle(t.Context(), []enroll.RunID{p.run}, enrolltest.SettleLimits(100)); err != nil {
 						t.Fatal(err)
 					}
 				}

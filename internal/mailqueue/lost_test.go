@@ -63,16 +63,16 @@ func (b *brittle) MailsRelayed(ctx context.Context, relayed []enroll.DueMail, d 
 		func(s *postgres.Store) error { return s.MailsRelayed(ctx, relayed, d) })
 }
 
-func (b *brittle) ClaimMail(ctx context.Context, due enroll.DueMail, terms enroll.MailTerms) (m enroll.Mail, err error) {
+func (b *brittle) ClaimMail(ctx context.Context, due enroll.DueMail, limits enroll.ClaimLimits) (m enroll.Mail, err error) {
 	err = b.converse("ClaimMail",
 		func(s *postgres.Store) error {
-			_, err := s.ClaimMail(ctx, enroll.DueMail{ID: uuid.New()}, terms)
+			_, err := s.ClaimMail(ctx, enroll.DueMail{ID: uuid.New()}, limits)
 			if enroll.CodeOf(err) == enroll.NotFound {
 				return nil
 			}
 			return errors.Join(err, errors.New("there is such a mail"))
 		},
-		func(s *postgres.Store) error { m, err = s.ClaimMail(ctx, due, terms); return err })
+		func(s *postgres.Store) error { m, err = s.ClaimMail(ctx, due, limits); return err })
 	return m, err
 }
 

@@ -66,7 +66,7 @@ type Outbox interface {
 	MendDueTimes(ctx context.Context, longest, lease time.Duration) (int, error)
 	// ClaimMail makes an attempt the caller's, or returns an error of code
 	// NotFound if there is none to be made now.
-	ClaimMail(ctx context.Context, due enroll.DueMail, terms enroll.MailTerms) (enroll.Mail, error)
+	ClaimMail(ctx context.Context, due enroll.DueMail, limits enroll.ClaimLimits) (enroll.Mail, error)
 	// EndMailAttempt notes how an attempt ended.
 	EndMailAttempt(ctx context.Context, id uuid.UUID, attempt int, end enroll.MailAttempt) error
 	// WriteChanges writes notices of changed times and places, of one run whose
@@ -88,7 +88,7 @@ type Options struct {
 	RetryMax        time.Duration // … up to this
 	GiveUpAfter     time.Duration // the age at which a failed attempt is the last
 	ChangeWindow    time.Duration // from a change of time or place to its notices, at most
-	Pace            time.Duration // in which only so many mails leave to one address: see enroll.MailTerms
+	Pace            time.Duration // in which only so many mails leave to one address: see enroll.ClaimLimits
 	RemindBefore    time.Duration // how long before a run its reminders are sent; 0 = there are none
 	Interval        time.Duration // between two looks of the relay
 	ShutdownTimeout time.Duration // for the mails that are being sent; an attempt gets as long as it may take

@@ -91,14 +91,14 @@ func (p *place) counts() (tried, sent int) {
 // each.
 func (p *place) confirm(people ...int) {
 	p.t.Helper()
-	var all []enroll.Application
+	var all []enroll.Submission
 	for _, n := range people {
 		all = append(all, enrolltest.Person("a", n))
 	}
 	if _, err := p.store.Accept(p.t.Context(), all); err != nil {
 		p.t.Fatal(err)
 	}
-	if _, err := p.store.Settle(p.t.Context(), []enroll.RunID{p.run}, enrolltest.Terms(1000)); err != nil {
+	if _, err := p.store.Settle(p.t.Context(), []enroll.RunID{p.run}, enrolltest.SettleLimits(1000)); err != nil {
 		p.t.Fatal(err)
 	}
 }
@@ -582,9 +582,9 @@ type late struct {
 	once sync.Once
 }
 
-func (l *late) ClaimMail(ctx context.Context, due enroll.DueMail, terms enroll.MailTerms) (enroll.Mail, error) {
-	m, err := l.Store.ClaimMail(ctx, due, terms)
-	l.once.Do(func() { time.Sleep(terms.Lease + 100*time.Millisecond) }) // the process was paused
+func (l *late) ClaimMail(ctx context.Context, due enroll.DueMail, limits enroll.ClaimLimits) (enroll.Mail, error) {
+	m, err := l.Store.ClaimMail(ctx, due, limits)
+	l.once.Do(func() { time.Sleep(limits.Lease + 100*time.Millisecond) }) // the process was paused
 	return m, err
 }
 

@@ -114,7 +114,7 @@ func (p *Post) handle(ctx context.Context, t *asynq.Task) error {
 	began := time.Now()
 	claiming, cancel := context.WithTimeout(context.WithoutCancel(ctx), claimTimeout)
 	defer cancel()
-	m, err := p.outbox.ClaimMail(claiming, due, enroll.MailTerms{Lease: p.lease, Pace: p.options.Pace})
+	m, err := p.outbox.ClaimMail(claiming, due, enroll.ClaimLimits{Lease: p.lease, Pace: p.options.Pace})
 	if enroll.CodeOf(err) == enroll.NotFound {
 		return nil // somebody else did, or something else comes first
 	}
@@ -220,7 +220,7 @@ func (p *Post) needless(m enroll.Mail) string {
 	switch from := e.For.StartsAt.Add(-p.options.RemindBefore); {
 	case from.Sub(m.Now) > remindEvery:
 		return "superseded: the run was put off, and is reminded of later"
-	case e.Told.Status == enroll.Confirmed && !e.Moved() && e.Told.At.After(from):
+	case e.LastTold.Status == enroll.Confirmed && !e.Moved() && e.LastTold.At.After(from):
 		return "superseded: a later mail told when the run begins"
 	}
 	return ""

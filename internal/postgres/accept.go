@@ -108,34 +108,34 @@ LEFT JOIN LATERAL (SELECT * FROM requests q WHERE q.run_id = j.run_id AND q.tick
 LEFT JOIN LATERAL (SELECT true AS yes FROM retired_ids i WHERE i.run_id = j.run_id AND i.ticket = j.seen_ticket LIMIT 1) i ON true
 WHERE j.ticket IS NULL`
 
-// Accept gives every application that can be accepted the next ticket of its
+// Accept gives every submission that can be accepted the next ticket of its
 // run's line, in the order given, in one transaction and one round trip. It
-// returns one verdict per application, in the same order.
+// returns one result per submission, in the same order.
 //
-// Two applications of one call must not share run and IdempotencyKey.
+// Two submissions of one call must not share run and IdempotencyKey.
 //
-// An error means that no application was accepted, except with code
+// An error means that no submission was accepted, except with code
 // OutcomeUnknown: then all were, or none, and AcceptAgain finds out. Its other
 // codes are Unavailable, LineBlocked (of one of the lines) and Internal (one of
 // them cannot be stored).
-func (s *Store) Accept(ctx context.Context, applications []enroll.Application) ([]enroll.Verdict, error) {
-	return s.accept(ctx, applications, false)
+func (s *Store) Accept(ctx context.Context, submissions []enroll.Submission) ([]enroll.AcceptResult, error) {
+	return s.accept(ctx, submissions, false)
 }
 
-// AcceptAgain is Accept for applications that may be in their lines already,
+// AcceptAgain is Accept for submissions that may be in their lines already,
 // since the outcome of an earlier call is unknown: each is accepted once. Looking
 // for them is a twentieth of what accepting costs.
-func (s *Store) AcceptAgain(ctx context.Context, applications []enroll.Application) ([]enroll.Verdict, error) {
-	return s.accept(ctx, applications, true)
+func (s *Store) AcceptAgain(ctx context.Context, submissions []enroll.Submission) ([]enroll.AcceptResult, error) {
+	return s.accept(ctx, submissions, true)
 }
 
-func (s *Store) accept(ctx context.Context, applications []enroll.Application, again bool) ([]enroll.Verdict, error) {
+func (s *Store) accept(ctx context.Context, submissions []enroll.Submission, again bool) ([]enroll.AcceptResult, error) {
 	const doing = "accepting requests"
-	c := columnsOf(applications)
+	c := columnsOf(submissions)
 
-	verdicts := make([]enroll.Verdict, len(applications))
-	for i := range verdicts {
-		verdicts[i].Err = notFound("run") // unless a row says otherwise
+	results := make([]enroll.AcceptResult, len(submissions))
+	for i := range results {
+		results[i].Err = notFound("run") // unless a row says otherwise
 	}
 	batch := &pgx.Batch{} // one implicit transaction: it ends with the batch
 	locked := s.queueLock(batch, lockLines, c.runs)
@@ -147,7 +147,7 @@ func (s *Store) accept(ctx context.Context, applications []enroll.Application, a
 				return err
 			}
 			for i, place := range j.places {
-				verdicts[place-1] = j.verdict(i, applications[place-1])
+				results[place-1] = j.result(i, submissions[place-1])
 			}
 		}
 		return rows.Err()
@@ -161,10 +161,10 @@ func (s *Store) accept(ctx context.Context, applications []enroll.Application, a
 	if err := conn.SendBatch(ctx, batch).Close(); err != nil {
 		return nil, commitFailure(doing, err, *locked)
 	}
-	return verdicts, nil
+	return results, nil
 }
 
-// columns are applications as arrays for acceptRequests. What a kind has not is
+// columns are submissions as arrays for acceptRequests. What a kind has not is
 // NULL. They have types that the driver encodes without looking at each value by
 // reflection, which took a twentieth of an API's processor.
 type columns struct {
@@ -186,24 +186,24 @@ type columns struct {
 	digests         [][]byte
 }
 
-func columnsOf(applications []enroll.Application) (c columns) {
-	for _, a := range applications {
-		c.ids = append(c.ids, a.ID)
-		c.runs = append(c.runs, a.Run)
-		c.kinds = append(c.kinds, string(a.Kind))
-		c.names = append(c.names, unlessZero(string(a.Name)))
-		c.emails = append(c.emails, unlessZero(a.Address.Typed))
-		c.keys = append(c.keys, unlessZero(string(a.Address.Key)))
-		c.idempotencyKeys = append(c.idempotencyKeys, unlessZero(a.IdempotencyKey))
-		c.languages = append(c.languages, unlessZero(string(a.Language)))
-		c.notify = append(c.notify, a.Notify)
-		c.limits = append(c.limits, a.WaitlistLimit)
-		c.targets = append(c.targets, unlessZero(a.Target))
-		c.organisers = append(c.organisers, a.ByOrganiser)
-		c.changes = append(c.changes, changeJSON(a))
-		c.outside = append(c.outside, a.OutsideWindow)
-		c.shown = append(c.shown, a.Shown)
-		c.digests = append(c.digests, digestBytes(a.Digest))
+func columnsOf(submissions []enroll.Submission) (c columns) {
+	for _, sub := range submissions {
+		c.ids = append(c.ids, sub.ID)
+		c.runs = append(c.runs, sub.Run)
+		c.kinds = append(c.kinds, string(sub.Kind))
+		c.names = append(c.names, unlessZero(string(sub.Name)))
+		c.emails = append(c.emails, unlessZero(sub.Address.Typed))
+		c.keys = append(c.keys, unlessZero(string(sub.Address.Key)))
+		c.idempotencyKeys = append(c.idempotencyKeys, unlessZero(sub.IdempotencyKey))
+		c.languages = append(c.languages, unlessZero(string(sub.Language)))
+		c.notify = append(c.notify, sub.Notify)
+		c.limits = append(c.limits, sub.WaitlistLimit)
+		c.targets = append(c.targets, unlessZero(sub.Target))
+		c.organisers = append(c.organisers, sub.ByOrganiser)
+		c.changes = append(c.changes, changeJSON(sub))
+		c.outside = append(c.outside, sub.OutsideWindow)
+		c.shown = append(c.shown, sub.Shown)
+		c.digests = append(c.digests, digestBytes(sub.Digest))
 	}
 	return c
 }
@@ -222,7 +222,7 @@ type judged struct {
 	run     enroll.RunID
 	at      time.Time
 	settled int64
-	places  []int64 // among the applications, 1 = the first
+	places  []int64 // among the submissions, 1 = the first
 	tickets []int64 // of those at the places, if they were accepted now
 
 	refusal       enroll.Code
@@ -251,13 +251,13 @@ func (j *judged) scan(rows pgx.Rows) error {
 		&j.limit, &j.target, &j.digest, &j.corrected)
 }
 
-// verdict returns that of the application at the row's place i.
-func (j *judged) verdict(i int, a enroll.Application) enroll.Verdict {
-	r := enroll.Registration{ID: a.ID, RunID: j.run, Run: a.Run, Status: enroll.Queued, SettledTicket: j.settled}
+// result returns that of the submission at the row's place i.
+func (j *judged) result(i int, sub enroll.Submission) enroll.AcceptResult {
+	r := enroll.Registration{ID: sub.ID, RunID: j.run, Run: sub.Run, Status: enroll.Queued, SettledTicket: j.settled}
 	switch {
 	case j.tickets != nil:
 		r.Ticket, r.AcceptedAt = j.tickets[i], j.at
-		return enroll.Verdict{Receipt: enroll.ReceiptFor(a, r)}
+		return enroll.AcceptResult{Receipt: enroll.ReceiptFor(sub, r)}
 	case j.seen != nil:
 		r.ID, r.Ticket, r.Status, r.Reason, r.AcceptedAt = *j.id, *j.seen, *j.status, j.reason, *j.accepted
 		if j.decided != nil {
@@ -265,15 +265,15 @@ func (j *judged) verdict(i int, a enroll.Application) enroll.Verdict {
 		}
 		seen := enroll.Receipt{
 			Registration: r, Kind: *j.kind, Language: j.language, Notify: j.notify, WaitlistLimit: j.limit, Target: j.target,
-			Digest: enroll.Digest(j.digest), Again: *j.id != a.ID, Corrected: j.corrected,
+			Digest: enroll.Digest(j.digest), Again: *j.id != sub.ID, Corrected: j.corrected,
 		}
 		if j.name != nil {
 			seen.Name, seen.Email = enroll.Name(*j.name), *j.email
 		}
-		return enroll.Verdict{Receipt: seen}
+		return enroll.AcceptResult{Receipt: seen}
 	case j.refusal == enroll.Corrected:
-		return enroll.Verdict{Err: enroll.ErrCorrected}
+		return enroll.AcceptResult{Err: enroll.ErrCorrected}
 	default:
-		return enroll.Verdict{Err: enroll.Refused(j.refusal, enroll.Judgement{Now: j.at, OpensAt: j.opens, ClosesAt: j.closes})}
+		return enroll.AcceptResult{Err: enroll.Refused(j.refusal, enroll.WindowTimes{Now: j.at, OpensAt: j.opens, ClosesAt: j.closes})}
 	}
 }

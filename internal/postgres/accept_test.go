@@ -34,9 +34,9 @@ func TestAccept(t *testing.T) {
 		t.Parallel()
 		s := pgtest.Store(t)
 		enrolltest.OpenRun(t, s, "a", nil)
-		v := accept(t, s, enrolltest.Person("nowhere", 1), enrolltest.Person("a", 1))
-		if enroll.CodeOf(v[0].Err) != enroll.NotFound || v[1].Err != nil {
-			t.Errorf("got %v and %v", v[0].Err, v[1].Err)
+		results := accept(t, s, enrolltest.Person("nowhere", 1), enrolltest.Person("a", 1))
+		if enroll.CodeOf(results[0].Err) != enroll.NotFound || results[1].Err != nil {
+			t.Errorf("got %v and %v", results[0].Err, results[1].Err)
 		}
 	})
 
@@ -46,9 +46,9 @@ func TestAccept(t *testing.T) {
 		now := time.Now()
 		enrolltest.CreateRun(t, s, enroll.Run{Slug: "early", OpensAt: now.Add(time.Hour), ClosesAt: now.Add(2 * time.Hour)})
 		enrolltest.CreateRun(t, s, enroll.Run{Slug: "late", OpensAt: now.Add(-2 * time.Hour), ClosesAt: now.Add(-time.Hour)})
-		v := accept(t, s, enrolltest.Person("early", 1), enrolltest.Person("late", 1))
+		results := accept(t, s, enrolltest.Person("early", 1), enrolltest.Person("late", 1))
 		for i, want := range []enroll.Code{enroll.RunNotOpen, enroll.RunClosed} {
-			if got := enroll.CodeOf(v[i].Err); got != want {
+			if got := enroll.CodeOf(results[i].Err); got != want {
 				t.Errorf("code %q, want %q", got, want)
 			}
 		}
@@ -65,16 +65,16 @@ func TestAccept(t *testing.T) {
 			t.Errorf("accepted at %s, want %s", at, ahead)
 		}
 		pgtest.Exec(t, url, `UPDATE runs SET closes_at = $1`, ahead)
-		if v := accept(t, s, enrolltest.Person("a", 2)); enroll.CodeOf(v[0].Err) != enroll.RunClosed {
-			t.Errorf("the window was not judged by the line's clock: %v", v[0].Err)
+		if results := accept(t, s, enrolltest.Person("a", 2)); enroll.CodeOf(results[0].Err) != enroll.RunClosed {
+			t.Errorf("the window was not judged by the line's clock: %v", results[0].Err)
 		}
 	})
 
-	t.Run("accepts the same applications once however often it is tried again", func(t *testing.T) {
+	t.Run("accepts the same submissions once however often it is tried again", func(t *testing.T) {
 		t.Parallel()
 		s := pgtest.Store(t)
 		enrolltest.OpenRun(t, s, "a", nil)
-		all := []enroll.Application{enrolltest.Person("a", 1), enrolltest.Person("a", 2)}
+		all := []enroll.Submission{enrolltest.Person("a", 1), enrolltest.Person("a", 2)}
 		first := accept(t, s, all...)
 		second := acceptAgain(t, s, append(slices.Clone(all), enrolltest.Person("a", 3))...)
 		if got, want := tickets(second), []int64{1, 2, 3}; !slices.Equal(got, want) {
@@ -91,17 +91,17 @@ func TestAccept(t *testing.T) {
 		s := pgtest.Open(t, url)
 		enrolltest.OpenRun(t, s, "a", nil)
 		enrolltest.OpenRun(t, s, "b", nil)
-		first := accept(t, s, enrolltest.Application("a", "ada@example.org", "key"))[0].Receipt
-		v := accept(t, s, enrolltest.Application("a", "ada@example.org", "key"), enrolltest.Application("b", "ada@example.org", "key"))
-		if r := v[0].Receipt; !r.Again || r.ID != first.ID || r.Ticket != 1 || !r.AcceptedAt.Equal(first.AcceptedAt) {
+		first := accept(t, s, enrolltest.Submission("a", "ada@example.org", "key"))[0].Receipt
+		results := accept(t, s, enrolltest.Submission("a", "ada@example.org", "key"), enrolltest.Submission("b", "ada@example.org", "key"))
+		if r := results[0].Receipt; !r.Again || r.ID != first.ID || r.Ticket != 1 || !r.AcceptedAt.Equal(first.AcceptedAt) {
 			t.Errorf("the same key in the same run got %+v", r)
 		}
-		if r := v[1].Receipt; r.Again || r.Ticket != 1 {
+		if r := results[1].Receipt; r.Again || r.Ticket != 1 {
 			t.Errorf("the same key in another run got %+v", r)
 		}
 		pgtest.Exec(t, url, `UPDATE runs SET closes_at = opens_at + interval '1 second'`)
-		if v := accept(t, s, enrolltest.Application("a", "ada@example.org", "key")); v[0].Receipt.ID != first.ID {
-			t.Errorf("after the window the same key got %v", v[0].Err)
+		if results := accept(t, s, enrolltest.Submission("a", "ada@example.org", "key")); results[0].Receipt.ID != first.ID {
+			t.Errorf("after the window the same key got %v", results[0].Err)
 		}
 	})
 
@@ -119,21 +119,21 @@ func TestAccept(t *testing.T) {
 			wg.Go(func() {
 				last := make(map[string]int64)
 				for round := range rounds {
-					var all []enroll.Application
+					var all []enroll.Submission
 					for i := range each {
 						all = append(all, enrolltest.Person(runs[(n+round+i)%len(runs)], n*10000+round*100+i))
 					}
-					verdicts, err := stores[n%2].Accept(context.Background(), all)
+					results, err := stores[n%2].Accept(context.Background(), all)
 					if err != nil {
 						t.Error(err)
 						return
 					}
-					for _, v := range verdicts {
+					for _, result := range results {
 						// Who was answered before you asked has a smaller ticket.
-						if v.Err != nil || v.Receipt.Ticket <= last[v.Receipt.Run] {
-							t.Errorf("ticket %d after %d: %v", v.Receipt.Ticket, last[v.Receipt.Run], v.Err)
+						if result.Err != nil || result.Receipt.Ticket <= last[result.Receipt.Run] {
+							t.Errorf("ticket %d after %d: %v", result.Receipt.Ticket, last[result.Receipt.Run], result.Err)
 						}
-						last[v.Receipt.Run] = v.Receipt.Ticket
+						last[result.Receipt.Run] = result.Receipt.Ticket
 					}
 				}
 			})
@@ -149,7 +149,7 @@ func TestAccept(t *testing.T) {
 		enrolltest.OpenRun(t, s, "a", nil)
 		poison := enrolltest.Person("a", 2)
 		poison.Name = "N\x00UL" // validation would have refused it
-		_, err := s.Accept(t.Context(), []enroll.Application{enrolltest.Person("a", 1), poison})
+		_, err := s.Accept(t.Context(), []enroll.Submission{enrolltest.Person("a", 1), poison})
 		if enroll.CodeOf(err) != enroll.Internal {
 			t.Errorf("code %q, want internal: %v", enroll.CodeOf(err), err)
 		}
@@ -167,7 +167,7 @@ func TestAcceptOverABrokenConnection(t *testing.T) {
 		accept(t, s, enrolltest.Person("a", 1)) // the statements are prepared
 		return url, proxy, s
 	}
-	tryAgain := func(t *testing.T, url string, s *postgres.Store, first error, all ...enroll.Application) {
+	tryAgain := func(t *testing.T, url string, s *postgres.Store, first error, all ...enroll.Submission) {
 		t.Helper()
 		if code := enroll.CodeOf(first); code != enroll.OutcomeUnknown {
 			t.Fatalf("the first try ended with code %q, want outcome_unknown: %v", code, first)
@@ -181,7 +181,7 @@ func TestAcceptOverABrokenConnection(t *testing.T) {
 	t.Run("the reply is lost: the second try finds the first", func(t *testing.T) {
 		t.Parallel()
 		url, proxy, s := setup(t)
-		all := []enroll.Application{enrolltest.Person("a", 2), enrolltest.Person("a", 3)}
+		all := []enroll.Submission{enrolltest.Person("a", 2), enrolltest.Person("a", 3)}
 		proxy.Set(pgtest.CutReply)
 		_, err := s.Accept(t.Context(), all)
 		tryAgain(t, url, s, err, all...)
@@ -190,7 +190,7 @@ func TestAcceptOverABrokenConnection(t *testing.T) {
 	t.Run("the request is lost: the second try is the first", func(t *testing.T) {
 		t.Parallel()
 		url, proxy, s := setup(t)
-		all := []enroll.Application{enrolltest.Person("a", 2), enrolltest.Person("a", 3)}
+		all := []enroll.Submission{enrolltest.Person("a", 2), enrolltest.Person("a", 3)}
 		proxy.Set(pgtest.CutRequest)
 		_, err := s.Accept(t.Context(), all)
 		tryAgain(t, url, s, err, all...)
@@ -199,9 +199,9 @@ func TestAcceptOverABrokenConnection(t *testing.T) {
 	t.Run("the first try comes after the second: it changes nothing", func(t *testing.T) {
 		t.Parallel()
 		url, _, s := setup(t)
-		all := []enroll.Application{enrolltest.Person("a", 2), enrolltest.Person("a", 3)}
+		all := []enroll.Submission{enrolltest.Person("a", 2), enrolltest.Person("a", 3)}
 		acceptAgain(t, s, all...)
-		if _, err := s.Accept(t.Context(), append([]enroll.Application{enrolltest.Person("a", 4)}, all...)); enroll.CodeOf(err) != enroll.Unavailable {
+		if _, err := s.Accept(t.Context(), append([]enroll.Submission{enrolltest.Person("a", 4)}, all...)); enroll.CodeOf(err) != enroll.Unavailable {
 			t.Errorf("got code %q, want unavailable: %v", enroll.CodeOf(err), err)
 		}
 		requireDense(t, url, 3)
@@ -210,7 +210,7 @@ func TestAcceptOverABrokenConnection(t *testing.T) {
 	t.Run("the first try still waits for a lock when the second comes", func(t *testing.T) {
 		t.Parallel()
 		url, proxy, s := setup(t)
-		all := []enroll.Application{enrolltest.Person("a", 2), enrolltest.Person("a", 3)}
+		all := []enroll.Submission{enrolltest.Person("a", 2), enrolltest.Person("a", 3)}
 		release := pgtest.Hold(t, url, `SELECT FROM lines FOR UPDATE`)
 		proxy.Set(pgtest.CutWaiting)
 		_, err := s.Accept(t.Context(), all)
@@ -229,7 +229,7 @@ func TestAcceptOverABrokenConnection(t *testing.T) {
 		url, proxy, s := setup(t)
 		proxy.Set(pgtest.Refuse)
 		enrolltest.WaitUntil(t, func() bool {
-			_, err := s.Accept(t.Context(), []enroll.Application{enrolltest.Person("a", 2)})
+			_, err := s.Accept(t.Context(), []enroll.Submission{enrolltest.Person("a", 2)})
 			return enroll.CodeOf(err) == enroll.Unavailable // the pool's old connections are used up
 		})
 		proxy.Set(pgtest.None)
@@ -262,12 +262,12 @@ func TestLinesBehind(t *testing.T) {
 		{"among no runs is nothing", []enroll.RunID{}, 0, nil},
 		{"that were accepted in the future wait, too: the clock was set back", []enroll.RunID{ids["ahead"]}, time.Minute, []string{"ahead"}},
 	} {
-		behind, err := s.LinesBehind(t.Context(), test.runs, test.age)
+		backlogs, err := s.Backlogs(t.Context(), test.runs, test.age)
 		if err != nil {
 			t.Fatal(err)
 		}
 		var got []string
-		for _, b := range behind {
+		for _, b := range backlogs {
 			got = append(got, b.Run)
 		}
 		if !slices.Equal(got, test.want) {
@@ -276,28 +276,28 @@ func TestLinesBehind(t *testing.T) {
 	}
 }
 
-func accept(t testing.TB, s *postgres.Store, applications ...enroll.Application) []enroll.Verdict {
+func accept(t testing.TB, s *postgres.Store, submissions ...enroll.Submission) []enroll.AcceptResult {
 	t.Helper()
-	v, err := s.Accept(t.Context(), applications)
+	results, err := s.Accept(t.Context(), submissions)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return v
+	return results
 }
 
-func acceptAgain(t testing.TB, s *postgres.Store, applications ...enroll.Application) []enroll.Verdict {
+func acceptAgain(t testing.TB, s *postgres.Store, submissions ...enroll.Submission) []enroll.AcceptResult {
 	t.Helper()
-	v, err := s.AcceptAgain(t.Context(), applications)
+	results, err := s.AcceptAgain(t.Context(), submissions)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return v
+	return results
 }
 
-func tickets(verdicts []enroll.Verdict) []int64 {
+func tickets(results []enroll.AcceptResult) []int64 {
 	var all []int64
-	for _, v := range verdicts {
-		all = append(all, v.Receipt.Ticket)
+	for _, result := range results {
+		all = append(all, result.Receipt.Ticket)
 	}
 	return all
 }

@@ -9,12 +9,12 @@ import (
 
 // changeJSON returns the change of a resize as it is stored: a member for each
 // limit that changes, null for unlimited. It returns nil for other kinds.
-func changeJSON(a enroll.Application) []byte {
-	if a.Kind != enroll.Resize {
+func changeJSON(sub enroll.Submission) []byte {
+	if sub.Kind != enroll.Resize {
 		return nil
 	}
 	members := make(map[string]*int)
-	for name, l := range map[string]*enroll.Limit{"capacity": a.Change.Capacity, "waitlist_capacity": a.Change.WaitlistCapacity} {
+	for name, l := range map[string]*enroll.Limit{"capacity": sub.Change.Capacity, "waitlist_capacity": sub.Change.WaitlistCapacity} {
 		if l != nil {
 			members[name] = l.Most
 		}

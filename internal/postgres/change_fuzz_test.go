@@ -24,7 +24,7 @@ func FuzzParseChange(f *testing.F) {
 			}
 			return
 		}
-		written := changeJSON(enroll.Application{Kind: enroll.Resize, Change: c})
+		written := changeJSON(enroll.Submission{Kind: enroll.Resize, Change: c})
 		again, err := parseChange(written)
 		if err != nil || !reflect.DeepEqual(again, c) {
 			t.Errorf("%q became %+v, was written as %s and read as %+v, %v", text, c, written, again, err)

@@ -146,7 +146,7 @@ WHERE o.id = ANY(ARRAY(
 ))`
 
 // toldByMail finds what the registration q was last told, in the way that
-// enroll.Told explains: by which revision of the run and which status, when, and
+// enroll.LastTold explains: by which revision of the run and which status, when, and
 // whether any mail that may have arrived told of a seat. A summary tells what the
 // mails would have that joined it. Not counted is the mail m itself, and what went
 // to an address that the registration has no more.
@@ -219,7 +219,7 @@ const joinedSummary = "a summary tells this, since much about the run went to th
 // tells. The error has code NotFound if there is nothing to send now: somebody
 // else sends it or has sent it, another mail about the run is on its way to the
 // address, or too much has left to it in the last minutes.
-func (s *Store) ClaimMail(ctx context.Context, due enroll.DueMail, terms enroll.MailTerms) (enroll.Mail, error) {
+func (s *Store) ClaimMail(ctx context.Context, due enroll.DueMail, limits enroll.ClaimLimits) (enroll.Mail, error) {
 	const doing = "claiming a mail"
 	m := enroll.Mail{ID: due.ID, Attempt: due.Attempts + 1}
 	var (
@@ -228,8 +228,8 @@ func (s *Store) ClaimMail(ctx context.Context, due enroll.DueMail, terms enroll.
 	)
 	batch := &pgx.Batch{} // one implicit transaction
 	batch.Queue(lockMailbox, due.ID, mailboxLockClass)
-	batch.Queue(claimMail, due.ID, due.Attempts, terms.Lease, enroll.TellingKinds(), enroll.PacedKinds(), enroll.MailSummary,
-		terms.Pace, enroll.PaceRun, enroll.PaceAddress, due.Replaced).Query(func(rows pgx.Rows) error {
+	batch.Queue(claimMail, due.ID, due.Attempts, limits.Lease, enroll.TellingKinds(), enroll.PacedKinds(), enroll.MailSummary,
+		limits.Pace, enroll.PaceRun, enroll.PaceAddress, due.Replaced).Query(func(rows pgx.Rows) error {
 		for rows.Next() {
 			if err := rows.Scan(&fate, &until); err != nil {
 				return err
@@ -280,7 +280,7 @@ func scanEnrolment(rows pgx.Rows, m *enroll.Mail) error {
 		to                        enroll.Address
 		lang                      enroll.Language
 		decided, promoteUntil, at *time.Time
-		told                      = &e.Told
+		told                      = &e.LastTold
 		own                       enroll.Address // of a mail that is to, or has gone to, another address
 	)
 	err := rows.Scan(&m.Kind, &m.DueAt, &m.Now, &lang, &e.Name, &to.Typed, &to.Key,

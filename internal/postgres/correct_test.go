@@ -113,7 +113,7 @@ func TestCorrectedAddress(t *testing.T) {
 		t.Parallel()
 		o := newOffice(t)
 		o.ask(person(1))
-		accept(t, o.Store, enroll.ApplyCancel("a", 1, false))
+		accept(t, o.Store, enroll.NewCancel("a", 1, false))
 		if err := o.correct(1, right); enroll.CodeOf(err) != enroll.CancelWaits {
 			t.Errorf("got %v", err)
 		}
@@ -127,22 +127,22 @@ func TestCorrectedAddress(t *testing.T) {
 		t.Parallel()
 		o := newOffice(t)
 		o.ask(person(1))
-		cancel := enroll.ApplyCancel("a", 1, false)
+		cancel := enroll.NewCancel("a", 1, false)
 		cancel.Shown = id(o, 1) // read before the correction
 		release := pgtest.Hold(t, o.url, `SELECT FROM runs FOR UPDATE`)
 		var wg sync.WaitGroup
 		wg.Go(func() { o.mustCorrect(1, right) })
 		enrolltest.WaitUntil(t, func() bool { return pgtest.LockWaiters(t, o.url) == 1 }) // it has the line
 		wg.Go(func() {
-			v, err := o.Accept(t.Context(), []enroll.Application{cancel})
-			if err != nil || enroll.CodeOf(v[0].Err) != enroll.Corrected {
-				t.Errorf("got %+v, %v", v, err)
+			results, err := o.Accept(t.Context(), []enroll.Submission{cancel})
+			if err != nil || enroll.CodeOf(results[0].Err) != enroll.Corrected {
+				t.Errorf("got %+v, %v", results, err)
 			}
 		})
 		enrolltest.WaitUntil(t, func() bool { return pgtest.LockWaiters(t, o.url) == 2 })
 		release()
 		wg.Wait()
-		cancel = enroll.ApplyCancel("a", 1, false)
+		cancel = enroll.NewCancel("a", 1, false)
 		cancel.Shown = id(o, 1)
 		accept(t, o.Store, cancel)
 		settle(t, o.Store, o.run)
@@ -154,14 +154,14 @@ func TestCorrectedAddress(t *testing.T) {
 	t.Run("is found by a try whose outcome was unknown", func(t *testing.T) {
 		t.Parallel()
 		o := newOffice(t)
-		first := []enroll.Application{enrolltest.Person("a", 1), enrolltest.Application("a", "p2@example.org", "k")}
+		first := []enroll.Submission{enrolltest.Person("a", 1), enrolltest.Submission("a", "p2@example.org", "k")}
 		accept(t, o.Store, first...)
 		settle(t, o.Store, o.run)
 		o.mustCorrect(1, right)
-		for i, v := range acceptAgain(t, o.Store, first...) {
-			_, err := v.Receipt.For(first[i])
-			if want := []enroll.Code{enroll.Corrected, ""}[i]; v.Err != nil || enroll.CodeOf(err) != want {
-				t.Errorf("application %d: got %+v, %v", i, v, err)
+		for i, result := range acceptAgain(t, o.Store, first...) {
+			_, err := result.Receipt.CheckAgainst(first[i])
+			if want := []enroll.Code{enroll.Corrected, ""}[i]; result.Err != nil || enroll.CodeOf(err) != want {
+				t.Errorf("submission %d: got %+v, %v", i, result, err)
 			}
 		}
 		if n := pgtest.Query[int64](t, o.url, `SELECT count(*) FROM requests`)[0]; n != 2 {
@@ -174,7 +174,7 @@ func TestCorrectedAddress(t *testing.T) {
 		o := newOffice(t)
 		o.ask(person(1), person(2))
 		enrolltest.OpenRun(t, o.Store, "b", nil)
-		accept(t, o.Store, enrolltest.Application("b", person(2).Email, ""))
+		accept(t, o.Store, enrolltest.Submission("b", person(2).Email, ""))
 		o.mustCorrect(1, right)
 		o.mustCorrect(2, "right-too@example.org")
 		for email, want := range map[string]string{person(1).Email: "", person(2).Email: "A Person", "right@example.org": "Right Person"} {

@@ -92,7 +92,7 @@ func (s *Store) CheckUp(ctx context.Context, slug string) ([]doctor.Finding, err
 
 func scanRunToCheck(row pgx.CollectableRow) (r doctor.Run, err error) {
 	var accepted *time.Time
-	is, first, course := &r.Standing, &r.First, &r.Course
+	is, first, course := &r.Counts, &r.FirstCounts, &r.Course
 	err = row.Scan(&r.ID, &r.Slug, &is.Capacity, &is.WaitlistCapacity, &is.Taken, &is.Waiting, &is.WaitlistEnded, &is.CalledOff,
 		&first.Capacity, &first.WaitlistCapacity, &r.Settled, &r.HasLine, &r.Last, &accepted, &r.Seats, &r.Places, &r.ListOverdue,
 		&r.Place, &r.TimeZone, &course.Slug, &course.Title, &course.Description, &course.Organiser, &course.ReplyTo)

@@ -15,7 +15,7 @@ import (
 	"github.com/lastseat/lastseat/internal/postgres"
 )
 
-// crowd makes applications of all kinds for a run.
+// crowd makes submissions of all kinds for a run.
 type crowd struct {
 	*rand.Rand
 	run   string
@@ -31,47 +31,47 @@ func (c *crowd) limit(most int) *enroll.Limit {
 	return &enroll.Limit{Most: &n}
 }
 
-func (c *crowd) application() enroll.Application {
+func (c *crowd) submission() enroll.Submission {
 	switch n := c.IntN(100); {
 	case n < 25 && c.last > 1:
-		return enroll.ApplyCancel(c.run, 1+c.Int64N(c.last), c.IntN(2) == 0)
+		return enroll.NewCancel(c.run, 1+c.Int64N(c.last), c.IntN(2) == 0)
 	case n < 32:
 		change := enroll.Change{Capacity: c.limit(12)}
 		if c.IntN(2) == 0 {
 			change = enroll.Change{WaitlistCapacity: c.limit(12)}
 		}
-		a, err := enroll.ApplyResize(c.run, change)
+		sub, err := enroll.NewResize(c.run, change)
 		if err != nil {
 			panic(err)
 		}
-		return a
+		return sub
 	case n == 32 && c.final:
-		return enroll.ApplyCloseWaitlist(c.run)
+		return enroll.NewCloseWaitlist(c.run)
 	case n == 33 && c.final:
-		return enroll.ApplyCallOff(c.run)
+		return enroll.NewCallOff(c.run)
 	}
-	a := enrolltest.Person(c.run, c.IntN(60))
+	sub := enrolltest.Person(c.run, c.IntN(60))
 	if c.IntN(4) == 0 {
 		limit := c.IntN(4)
-		a.WaitlistLimit = &limit
+		sub.WaitlistLimit = &limit
 	}
-	return a
+	return sub
 }
 
 // ask accepts a random gathering. Of what cannot be stored, such as cancelling
 // what is no registration twice, nothing comes into the line.
 func (c *crowd) ask(ctx context.Context, s *postgres.Store) error {
-	var all []enroll.Application
+	var all []enroll.Submission
 	keys := make(map[string]bool)
 	for range 1 + c.IntN(25) {
-		if a := c.application(); a.IdempotencyKey == "" || !keys[a.IdempotencyKey] {
-			keys[a.IdempotencyKey] = true
-			all = append(all, a)
+		if sub := c.submission(); sub.IdempotencyKey == "" || !keys[sub.IdempotencyKey] {
+			keys[sub.IdempotencyKey] = true
+			all = append(all, sub)
 		}
 	}
-	verdicts, err := s.Accept(ctx, all)
-	for _, v := range verdicts {
-		c.last = max(c.last, v.Receipt.Ticket)
+	results, err := s.Accept(ctx, all)
+	for _, result := range results {
+		c.last = max(c.last, result.Receipt.Ticket)
 	}
 	return err
 }
@@ -99,14 +99,14 @@ func BenchmarkCheckUp(b *testing.B) {
 		Slug: "a", Capacity: enrolltest.Seats(50_000), WaitlistCapacity: enrolltest.Seats(50_000), OpensAt: now.Add(-2 * time.Hour), ClosesAt: now.Add(time.Hour),
 	})
 	for n := range 400 {
-		var all []enroll.Application
+		var all []enroll.Submission
 		for i := range 500 {
 			all = append(all, enrolltest.Person("a", n*500+i))
 		}
 		if _, err := s.Accept(context.Background(), all); err != nil {
 			b.Fatal(err)
 		}
-		if _, err := s.Settle(context.Background(), []enroll.RunID{id}, enrolltest.Terms(1000)); err != nil {
+		if _, err := s.Settle(context.Background(), []enroll.RunID{id}, enrolltest.SettleLimits(1000)); err != nil {
 			b.Fatal(err)
 		}
 	}

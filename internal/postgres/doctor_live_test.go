@@ -40,7 +40,7 @@ func TestDoctorSettlesAgain(t *testing.T) {
 				t.Fatal(err)
 			}
 			for more := true; more; {
-				p, err := s.Settle(t.Context(), []enroll.RunID{id}, enrolltest.Terms(1+c.IntN(7)))
+				p, err := s.Settle(t.Context(), []enroll.RunID{id}, enrolltest.SettleLimits(1+c.IntN(7)))
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -114,7 +114,7 @@ func TestDoctorAtWork(t *testing.T) {
 	}
 	for n := range uint64(2) {
 		work(10+n, "", func(c *crowd) error {
-			_, err := s.Settle(context.Background(), ids, enrolltest.Terms(3+c.IntN(60)))
+			_, err := s.Settle(context.Background(), ids, enrolltest.SettleLimits(3+c.IntN(60)))
 			return err
 		})
 	}
@@ -127,8 +127,8 @@ func TestDoctorAtWork(t *testing.T) {
 			break
 		}
 		if rounds == 3 { // it goes on while a run ends
-			for _, ending := range []enroll.Application{enroll.ApplyCloseWaitlist("b"), enroll.ApplyCallOff("c")} {
-				if _, err := s.Accept(t.Context(), []enroll.Application{ending}); err != nil {
+			for _, ending := range []enroll.Submission{enroll.NewCloseWaitlist("b"), enroll.NewCallOff("c")} {
+				if _, err := s.Accept(t.Context(), []enroll.Submission{ending}); err != nil {
 					t.Error(err)
 				}
 			}
@@ -150,7 +150,7 @@ func TestDoctorRepairsAtWork(t *testing.T) {
 		c := &crowd{Rand: rand.New(rand.NewPCG(1, 3)), run: "a"}
 		for ctx.Err() == nil {
 			err := c.ask(context.Background(), o.Store)
-			_, settling := o.Settle(context.Background(), []enroll.RunID{o.run}, enrolltest.Terms(50))
+			_, settling := o.Settle(context.Background(), []enroll.RunID{o.run}, enrolltest.SettleLimits(50))
 			if err := errors.Join(err, settling); err != nil {
 				t.Error(err)
 				return

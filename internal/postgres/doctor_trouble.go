@@ -45,7 +45,7 @@ LEFT JOIN pg_stat_replication p ON NOT EXISTS (SELECT FROM pg_replication_slots 
 func (s *Store) Trouble(ctx context.Context) (doctor.Trouble, error) {
 	t := doctor.Trouble{Lanes: make(map[enroll.RunID]int)}
 	var err error
-	if t.Behind, err = s.LinesBehind(ctx, nil, doctor.Patience); err != nil {
+	if t.Backlogs, err = s.Backlogs(ctx, nil, doctor.Patience); err != nil {
 		return t, err
 	}
 	t.Holders, err = collect(ctx, s, "looking for who holds rows", pgx.RowToStructByPos[doctor.Holder], rowHolders)

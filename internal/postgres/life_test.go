@@ -59,11 +59,11 @@ func TestAcceptJudgesAsLifeSays(t *testing.T) {
 
 			register := ask(9)
 			register.ByOrganiser, register.OutsideWindow = byOrganiser, byOrganiser
-			asked := []enroll.Application{register, resize(t, 2), enroll.ApplyCloseWaitlist("a"), enroll.ApplyCallOff("a")}
+			asked := []enroll.Submission{register, resize(t, 2), enroll.NewCloseWaitlist("a"), enroll.NewCallOff("a")}
 			for target := range targets {
-				asked = append(asked, enroll.ApplyCancel("a", target, byOrganiser))
+				asked = append(asked, enroll.NewCancel("a", target, byOrganiser))
 			}
-			verdicts, err := o.Accept(t.Context(), asked)
+			results, err := o.Accept(t.Context(), asked)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -75,20 +75,20 @@ func TestAcceptJudgesAsLifeSays(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for i, v := range verdicts {
-				a := asked[i]
-				want := life.Refusal(a.Kind, byOrganiser, targets[a.Target])
-				seen[fmt.Sprintf("%s %s", a.Kind, want)]++
-				if got := enroll.CodeOf(v.Err); got != want {
-					t.Fatalf("seed %d, %+v: a %s (by an organiser: %t) of ticket %d gets %q, want %q", seed, life, a.Kind, byOrganiser, a.Target, got, want)
+			for i, result := range results {
+				sub := asked[i]
+				want := life.Refusal(sub.Kind, byOrganiser, targets[sub.Target])
+				seen[fmt.Sprintf("%s %s", sub.Kind, want)]++
+				if got := enroll.CodeOf(result.Err); got != want {
+					t.Fatalf("seed %d, %+v: a %s (by an organiser: %t) of ticket %d gets %q, want %q", seed, life, sub.Kind, byOrganiser, sub.Target, got, want)
 				}
-				if v.Err != nil {
+				if result.Err != nil {
 					continue
 				}
-				late := stored[v.Receipt.Ticket-5]
+				late := stored[result.Receipt.Ticket-5]
 				seen[fmt.Sprintf("late: %t", late)]++
-				if !v.Receipt.AcceptedAt.Equal(now) || (late || run.WaitlistEnded || run.CalledOff) != life.ListEnded {
-					t.Fatalf("seed %d, %+v: a %s is late: %t", seed, life, a.Kind, late)
+				if !result.Receipt.AcceptedAt.Equal(now) || (late || run.WaitlistEnded || run.CalledOff) != life.ListEnded {
+					t.Fatalf("seed %d, %+v: a %s is late: %t", seed, life, sub.Kind, late)
 				}
 			}
 		}

@@ -18,7 +18,7 @@ const linePage = 1000
 // while somebody slow takes them: entries are added at the end and decided in
 // order, so a page says what was so when it was read. The error has code NotFound
 // if there is no such run.
-func (s *Store) Line(ctx context.Context, run string, after int64, each func(enroll.Entry) error) error {
+func (s *Store) Line(ctx context.Context, run string, after int64, each func(enroll.LineEntry) error) error {
 	found, err := s.Run(ctx, run)
 	if err != nil {
 		return err
@@ -43,7 +43,7 @@ func (s *Store) Line(ctx context.Context, run string, after int64, each func(enr
 	}
 }
 
-func scanEntry(row pgx.CollectableRow) (e enroll.Entry, err error) {
+func scanEntry(row pgx.CollectableRow) (e enroll.LineEntry, err error) {
 	var decided, changed *time.Time
 	var change []byte
 	if err := row.Scan(&e.Ticket, &e.Kind, &e.Status, &e.Reason, &e.AcceptedAt, &decided, &changed,

@@ -34,16 +34,16 @@ func newOffice(t *testing.T) *office {
 }
 
 // ask has people ask for a seat, and settles.
-func (o *office) ask(wishes ...enroll.Wish) {
+func (o *office) ask(inputs ...enroll.RegisterInput) {
 	o.t.Helper()
-	var all []enroll.Application
-	for _, w := range wishes {
-		w.Run, w.Name = "a", "A Person"
-		a, err := enroll.Apply(w)
+	var all []enroll.Submission
+	for _, in := range inputs {
+		in.Run, in.Name = "a", "A Person"
+		sub, err := enroll.NewRegister(in)
 		if err != nil {
 			o.t.Fatal(err)
 		}
-		all = append(all, a)
+		all = append(all, sub)
 	}
 	accept(o.t, o.Store, all...)
 	settle(o.t, o.Store, o.run)
@@ -74,7 +74,7 @@ func (o *office) due(n int) []enroll.DueMail {
 }
 
 func (o *office) claim(due enroll.DueMail) (enroll.Mail, error) {
-	return o.ClaimMail(context.Background(), due, enroll.MailTerms{Lease: time.Minute, Pace: o.pace})
+	return o.ClaimMail(context.Background(), due, enroll.ClaimLimits{Lease: time.Minute, Pace: o.pace})
 }
 
 func (o *office) mustClaim(due enroll.DueMail) enroll.Mail {
@@ -100,7 +100,9 @@ func (o *office) end(m enroll.Mail, end enroll.MailAttempt) {
 	}
 }
 
-func person(n int) enroll.Wish { return enroll.Wish{Email: fmt.Sprintf("p%d@example.org", n)} }
+func person(n int) enroll.RegisterInput {
+	return enroll.RegisterInput{Email: fmt.Sprintf("p%d@example.org", n)}
+}
 
 func TestSettlingWritesTheMailsThatTellOfIt(t *testing.T) {
 	t.Parallel()
@@ -126,10 +128,10 @@ func TestSettlingWritesTheMailsThatTellOfIt(t *testing.T) {
 	t.Run("that there is no seat is told to an address once in ten minutes", func(t *testing.T) {
 		t.Parallel()
 		o := newOffice(t)
-		nag := func(n int) enroll.Wish {
-			w := person(n)
-			w.Notify = true
-			return w
+		nag := func(n int) enroll.RegisterInput {
+			in := person(n)
+			in.Notify = true
+			return in
 		}
 		o.ask(person(1), person(2), nag(3), nag(4), nag(3), nag(3))
 		o.requireMails("confirmed 1", "confirmed 2", "full 3", "full 4")
@@ -144,9 +146,9 @@ func TestSettlingWritesTheMailsThatTellOfIt(t *testing.T) {
 
 		// Of another run it is news.
 		other := enrolltest.OpenRun(t, o.Store, "b", enrolltest.Seats(0))
-		a := enrolltest.Person("b", 3)
-		a.Notify = true
-		accept(t, o.Store, a)
+		sub := enrolltest.Person("b", 3)
+		sub.Notify = true
+		accept(t, o.Store, sub)
 		settle(t, o.Store, other)
 		if n := pgtest.Query[int](t, o.url, `SELECT count(*) FROM mails WHERE run_id = $1`, other)[0]; n != 1 {
 			t.Errorf("the other run has %d mails, want 1", n)
@@ -171,7 +173,7 @@ func TestSettlingWritesTheMailsThatTellOfIt(t *testing.T) {
 		o := newOffice(t)
 		accept(t, o.Store, enrolltest.Person("a", 1))
 		o.exec(`ALTER TABLE attendances ADD CHECK (ticket <> 1)`)
-		if _, err := o.Settle(t.Context(), []enroll.RunID{o.run}, enrolltest.Terms(10)); err == nil {
+		if _, err := o.Settle(t.Context(), []enroll.RunID{o.run}, enrolltest.SettleLimits(10)); err == nil {
 			t.Fatal("it was settled")
 		}
 		o.requireMails()
@@ -191,8 +193,8 @@ func TestRequestLinks(t *testing.T) {
 	ask("p1@example.org")
 	o.requireMails() // nobody has it
 	o.ask(person(2), person(3))
-	accept(t, o.Store, enrolltest.Application("a", "p1@example.org", ""))
-	accept(t, o.Store, enrolltest.Application("b", "P1@example.org", ""))
+	accept(t, o.Store, enrolltest.Submission("a", "p1@example.org", ""))
+	accept(t, o.Store, enrolltest.Submission("b", "P1@example.org", ""))
 	settle(t, o.Store, o.run)
 	o.exec(`DELETE FROM mails`)
 
@@ -223,9 +225,9 @@ func TestRequestLinks(t *testing.T) {
 	if m := o.mustClaim(o.due(1)[0]); m.More {
 		t.Error("it is said that there are more")
 	}
-	var many []enroll.Application
+	var many []enroll.Submission
 	for range 99 { // with the two there are
-		many = append(many, enrolltest.Application("a", "p1@example.org", ""))
+		many = append(many, enrolltest.Submission("a", "p1@example.org", ""))
 	}
 	accept(t, o.Store, many...)
 	o.exec(`DELETE FROM mails`)

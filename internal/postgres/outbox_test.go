@@ -22,7 +22,7 @@ func TestClaimMail(t *testing.T) {
 		o := newOffice(t)
 		o.exec(`UPDATE courses SET organiser = 'Ada''s School', reply_to = 'ada@school.example', title = 'Go, "fast"'`)
 		o.exec(`UPDATE runs SET language = 'de', place = 'Raum 2'`)
-		o.ask(enroll.Wish{Email: " Ada+1@Straße.example"}, enroll.Wish{Email: "bob@example.org", Language: new("en")})
+		o.ask(enroll.RegisterInput{Email: " Ada+1@Straße.example"}, enroll.RegisterInput{Email: "bob@example.org", Language: new("en")})
 		var mails []enroll.Mail
 		for _, d := range o.due(2) {
 			mails = append(mails, o.mustClaim(d))

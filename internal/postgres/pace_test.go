@@ -60,8 +60,8 @@ func TestSomebodyElsesMailbox(t *testing.T) {
 		}
 		for _, e := range sent[0].About {
 			seated, told := e.Ticket == ticket, e.Ticket == 1 || e.Ticket == 3
-			if seated != (e.Status == enroll.Confirmed) || told != (e.Told.Status == enroll.Cancelled) || e.Told.Entry {
-				t.Errorf("ticket %d is %s and was told %+v", e.Ticket, e.Status, e.Told)
+			if seated != (e.Status == enroll.Confirmed) || told != (e.LastTold.Status == enroll.Cancelled) || e.LastTold.Entry {
+				t.Errorf("ticket %d is %s and was told %+v", e.Ticket, e.Status, e.LastTold)
 			}
 		}
 		o.pass(pace)
@@ -70,8 +70,8 @@ func TestSomebodyElsesMailbox(t *testing.T) {
 		}
 		// What the summary told is what each of them was told last.
 		o.cancel(ticket)
-		if e := o.requireSent(fmt.Sprintf("cancelled %d", ticket))[0].About[0]; e.Told.Status != enroll.Confirmed || !e.Told.Entry {
-			t.Errorf("it was told %+v", e.Told)
+		if e := o.requireSent(fmt.Sprintf("cancelled %d", ticket))[0].About[0]; e.LastTold.Status != enroll.Confirmed || !e.LastTold.Entry {
+			t.Errorf("it was told %+v", e.LastTold)
 		}
 	})
 	t.Run("a summary has each entry that differs from what was told", func(t *testing.T) {
@@ -96,7 +96,7 @@ func TestSomebodyElsesMailbox(t *testing.T) {
 		}
 		var entries []int64
 		for _, e := range sent[0].About {
-			if e.Told.Entry {
+			if e.LastTold.Entry {
 				entries = append(entries, e.Ticket)
 			}
 		}
@@ -142,7 +142,7 @@ func TestSomebodyElsesMailbox(t *testing.T) {
 			}
 		}
 		again := o.mustClaim(enroll.DueMail{ID: summary.ID, Attempts: 1})
-		if e := again.About[0]; e.Ticket != 9 || e.Status != enroll.Confirmed || e.Told.Status != "" {
+		if e := again.About[0]; e.Ticket != 9 || e.Status != enroll.Confirmed || e.LastTold.Status != "" {
 			t.Errorf("it tells %+v", e)
 		}
 		o.end(again, enroll.MailAttempt{State: enroll.MailSent})
@@ -179,8 +179,8 @@ func TestSomebodyElsesMailbox(t *testing.T) {
 		o.move(time.Hour)
 		o.writeChanges(0, 10)
 		o.pass(pace)
-		if e := o.requireSent("changed 7")[0].About[0]; e.Told.Status != enroll.Confirmed || !e.Moved() {
-			t.Errorf("it was told %+v", e.Told)
+		if e := o.requireSent("changed 7")[0].About[0]; e.LastTold.Status != enroll.Confirmed || !e.Moved() {
+			t.Errorf("it was told %+v", e.LastTold)
 		}
 	})
 	t.Run("five confirmations in five runs are five mails", func(t *testing.T) {

@@ -127,14 +127,14 @@ func BenchmarkModes(b *testing.B) {
 func acceptAndSettle(b *testing.B, s *postgres.Store, run enroll.RunID, slug string, gathering int) {
 	b.Helper()
 	for i := range 5 {
-		var all []enroll.Application
+		var all []enroll.Submission
 		for n := range gathering {
 			all = append(all, enrolltest.Person(slug, i*gathering+n))
 		}
 		if _, err := s.Accept(b.Context(), all); err != nil {
 			b.Fatal(err)
 		}
-		if _, err := s.Settle(b.Context(), []enroll.RunID{run}, enrolltest.Terms(512)); err != nil {
+		if _, err := s.Settle(b.Context(), []enroll.RunID{run}, enrolltest.SettleLimits(512)); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -104,7 +104,7 @@ func TestAChangeIsTold(t *testing.T) {
 		o.writeChanges(0, 100)
 		for _, m := range o.requireSent("changed 1", "changed 2", "changed 3") {
 			e := m.About[0]
-			if !e.Moved() || e.For.StartsAt.Sub(e.Told.Schedule.StartsAt) != 30*24*time.Hour || e.For.Revision != 1 || e.Told.Entry != (e.Ticket < 3) {
+			if !e.Moved() || e.For.StartsAt.Sub(e.LastTold.Schedule.StartsAt) != 30*24*time.Hour || e.For.Revision != 1 || e.LastTold.Entry != (e.Ticket < 3) {
 				t.Errorf("it tells %+v", e)
 			}
 		}
@@ -175,7 +175,7 @@ func TestAChangeIsTold(t *testing.T) {
 		o.end(doubtful, enroll.MailAttempt{State: enroll.MailPending, Unanswered: true})
 		o.move(time.Hour)
 		last := o.requireSent("changed 1")[0]
-		if got := last.About[0]; got.For.Revision != 3 || got.For.StartsAt.Sub(got.Told.Schedule.StartsAt) != 2*time.Hour {
+		if got := last.About[0]; got.For.Revision != 3 || got.For.StartsAt.Sub(got.LastTold.Schedule.StartsAt) != 2*time.Hour {
 			t.Errorf("it tells %+v", got)
 		}
 		o.ask(person(1)) // "you have a seat already" is no news of the time
@@ -212,8 +212,8 @@ func TestAChangeIsTold(t *testing.T) {
 		o.exec(`UPDATE requests SET email = 'right@example.org', email_key = 'right@example.org'`)
 		o.move(time.Hour)
 		o.writeChanges(0, 100)
-		if e := o.requireSent("changed 1")[0].About[0]; e.Told.Status != "" || e.Told.Entry {
-			t.Errorf("it was told %+v", e.Told)
+		if e := o.requireSent("changed 1")[0].About[0]; e.LastTold.Status != "" || e.LastTold.Entry {
+			t.Errorf("it was told %+v", e.LastTold)
 		}
 	})
 }
@@ -262,7 +262,7 @@ func TestNoticesAreWrittenFromACursor(t *testing.T) {
 	crowd := func(t *testing.T) *office {
 		o := newOffice(t)
 		o.exec(`UPDATE runs SET capacity = 20, waitlist_capacity = NULL`)
-		var all []enroll.Wish
+		var all []enroll.RegisterInput
 		for n := range people {
 			all = append(all, person(n))
 		}

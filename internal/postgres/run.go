@@ -105,5 +105,5 @@ ORDER BY least(coalesce(r.promote_until, r.starts_at), r.ends_at)`
 // An empty list needs no end: requests that are accepted from its time on are
 // late, and settled as if it had ended.
 func (s *Store) ListsToEnd(ctx context.Context) ([]string, error) {
-	return collect(ctx, s, "looking for waiting lists that end", pgx.RowTo[string], listsToEnd, enroll.ApplyPromoteUntil("").IdempotencyKey)
+	return collect(ctx, s, "looking for waiting lists that end", pgx.RowTo[string], listsToEnd, enroll.NewScheduledCloseWaitlist("").IdempotencyKey)
 }

@@ -52,7 +52,7 @@ func TestSchema(t *testing.T) {
 	s := pgtest.Open(t, url)
 	run := enrolltest.OpenRun(t, s, "a", enrolltest.Seats(1))
 	enrolltest.OpenRun(t, s, "b", enrolltest.Seats(1))
-	accept(t, s, enrolltest.Application("a", "ada@example.org", "key"), enrolltest.Person("a", 1), enrolltest.Person("a", 2))
+	accept(t, s, enrolltest.Submission("a", "ada@example.org", "key"), enrolltest.Person("a", 1), enrolltest.Person("a", 2))
 	settle(t, s, run)
 	accept(t, s, enrolltest.Person("a", 3))
 	for name, sql := range map[string]string{
@@ -124,9 +124,9 @@ func TestSettlingIsHot(t *testing.T) {
 	url := pgtest.URL(t)
 	s := pgtest.Open(t, url)
 	run := enrolltest.OpenRun(t, s, "a", enrolltest.Seats(400))
-	var all []enroll.Application
+	var all []enroll.Submission
 	for i := range 500 {
-		all = append(all, enrolltest.Application("a", fmt.Sprintf("person-%d@example.org", i), uuid.NewString()))
+		all = append(all, enrolltest.Submission("a", fmt.Sprintf("person-%d@example.org", i), uuid.NewString()))
 	}
 	accept(t, s, all...)
 	pages := func() []string {

@@ -7,14 +7,14 @@ import (
 	"github.com/lastseat/lastseat/internal/enroll"
 )
 
-// named returns the application of an address under a name.
-func named(t *testing.T, name, email string) enroll.Application {
+// named returns the submission of an address under a name.
+func named(t *testing.T, name, email string) enroll.Submission {
 	t.Helper()
-	a, err := enroll.Apply(enroll.Wish{Run: "a", Name: name, Email: email})
+	sub, err := enroll.NewRegister(enroll.RegisterInput{Run: "a", Name: name, Email: email})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return a
+	return sub
 }
 
 // TestSeated: mails and calendars go by whether a registration ever had a seat.
@@ -53,7 +53,7 @@ func TestSeated(t *testing.T) {
 	requireSeated(1, 2, 3, 4)
 	// Nothing of the mails is lost by what happens to them.
 	o.exec(`UPDATE mails SET state = 'skipped', ended_at = now() WHERE kind IN ('confirmed', 'promoted', 'waitlisted')`)
-	o.do(enroll.ApplyCallOff("a"))
+	o.do(enroll.NewCallOff("a"))
 	o.settleAll()
 	requireSeated(1, 2, 3, 4)
 

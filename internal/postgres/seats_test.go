@@ -33,19 +33,19 @@ func (o *office) settleAll() {
 	}
 }
 
-// do accepts the applications together, which must all be accepted.
-func (o *office) do(all ...enroll.Application) []enroll.Receipt {
+// do accepts the submissions together, which must all be accepted.
+func (o *office) do(all ...enroll.Submission) []enroll.Receipt {
 	o.t.Helper()
-	verdicts, err := o.Accept(o.t.Context(), all)
+	results, err := o.Accept(o.t.Context(), all)
 	if err != nil {
 		o.t.Fatal(err)
 	}
-	receipts := make([]enroll.Receipt, len(verdicts))
-	for i, v := range verdicts {
-		if v.Err != nil {
-			o.t.Fatalf("application %d: %v", i, v.Err)
+	receipts := make([]enroll.Receipt, len(results))
+	for i, result := range results {
+		if result.Err != nil {
+			o.t.Fatalf("submission %d: %v", i, result.Err)
 		}
-		receipts[i] = v.Receipt
+		receipts[i] = result.Receipt
 	}
 	return receipts
 }
@@ -62,17 +62,17 @@ func (o *office) requireLine(want ...string) {
 	pgtest.RequireSound(o.t, o.url)
 }
 
-func ask(n int) enroll.Application { return enrolltest.Person("a", n) }
+func ask(n int) enroll.Submission { return enrolltest.Person("a", n) }
 
-func cancel(ticket int64) enroll.Application { return enroll.ApplyCancel("a", ticket, false) }
+func cancel(ticket int64) enroll.Submission { return enroll.NewCancel("a", ticket, false) }
 
-func resize(t *testing.T, capacity int) enroll.Application {
+func resize(t *testing.T, capacity int) enroll.Submission {
 	t.Helper()
-	a, err := enroll.ApplyResize("a", enroll.Change{Capacity: &enroll.Limit{Most: &capacity}})
+	sub, err := enroll.NewResize("a", enroll.Change{Capacity: &enroll.Limit{Most: &capacity}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return a
+	return sub
 }
 
 func TestSeatsThatChangeHands(t *testing.T) {
@@ -120,9 +120,9 @@ func TestSeatsThatChangeHands(t *testing.T) {
 		o.do(ask(1), ask(2), ask(3))
 		o.settleAll()
 		pgtest.Damage(t, o.url, `UPDATE runs SET waiting_count = 2`)
-		o.do(enroll.ApplyCloseWaitlist("a"))
+		o.do(enroll.NewCloseWaitlist("a"))
 		settle(t, o.Store, o.run)
-		_, err := o.Settle(t.Context(), []enroll.RunID{o.run}, enrolltest.Terms(10))
+		_, err := o.Settle(t.Context(), []enroll.RunID{o.run}, enrolltest.SettleLimits(10))
 		if enroll.CodeOf(err) != enroll.Internal || !strings.Contains(err.Error(), "api doctor") {
 			t.Errorf("got %v", err)
 		}
@@ -131,7 +131,7 @@ func TestSeatsThatChangeHands(t *testing.T) {
 		t.Parallel()
 		o := newOffice(t)
 		first := o.do(ask(1), cancel(1))[1]
-		for _, again := range []enroll.Application{cancel(1), enroll.ApplyCancel("a", 1, true)} {
+		for _, again := range []enroll.Submission{cancel(1), enroll.NewCancel("a", 1, true)} {
 			if r := o.do(again)[0]; !r.Again || r.Ticket != first.Ticket || r.Kind != enroll.Cancel || r.Target != 1 {
 				t.Errorf("got %+v, want ticket %d again", r, first.Ticket)
 			}
@@ -151,14 +151,14 @@ func TestSeatsThatChangeHands(t *testing.T) {
 		o.do(resize(t, 13), ask(50))
 		steps := 0
 		for more := true; more; steps++ {
-			p, err := o.Settle(t.Context(), []enroll.RunID{o.run}, enrolltest.Terms(4))
+			p, err := o.Settle(t.Context(), []enroll.RunID{o.run}, enrolltest.SettleLimits(4))
 			if err != nil {
 				t.Fatal(err)
 			}
 			pgtest.RequireSound(t, o.url)
 			if more = p[o.run].More; more {
-				if behind, err := o.LinesBehind(t.Context(), nil, 0); err != nil || len(behind) != 1 {
-					t.Errorf("in the middle of it nothing waits: %v %v", behind, err)
+				if backlogs, err := o.Backlogs(t.Context(), nil, 0); err != nil || len(backlogs) != 1 {
+					t.Errorf("in the middle of it nothing waits: %v %v", backlogs, err)
 				}
 			}
 		}
@@ -177,33 +177,33 @@ func TestSeatsThatChangeHands(t *testing.T) {
 	t.Run("a list that is closed ends", func(t *testing.T) {
 		t.Parallel()
 		o := newListOffice(t, 5)
-		o.do(ask(1), ask(2), ask(3), ask(4), enroll.ApplyCloseWaitlist("a"), cancel(1), ask(5), ask(6), enroll.ApplyCloseWaitlist("a"))
+		o.do(ask(1), ask(2), ask(3), ask(4), enroll.NewCloseWaitlist("a"), cancel(1), ask(5), ask(6), enroll.NewCloseWaitlist("a"))
 		o.requireLine("cancelled", "confirmed", "not_promoted", "not_promoted", "done", "done", "confirmed", "rejected full", "done no_effect")
 		o.requireMails("confirmed 1", "cancelled 1", "confirmed 2", "waitlisted 3", "not_promoted 3", "waitlisted 4", "not_promoted 4", "confirmed 7")
 	})
 	t.Run("a run that is called off is over for all", func(t *testing.T) {
 		t.Parallel()
 		o := newListOffice(t, 5)
-		o.do(ask(1), ask(2), ask(3), ask(1), enroll.ApplyCallOff("a"), ask(7), cancel(1), enroll.ApplyCallOff("a"))
+		o.do(ask(1), ask(2), ask(3), ask(1), enroll.NewCallOff("a"), ask(7), cancel(1), enroll.NewCallOff("a"))
 		o.requireLine("cancelled called_off", "cancelled called_off", "cancelled called_off", "rejected already_registered", "done",
 			"rejected called_off", "done no_effect", "done no_effect")
-		verdicts, err := o.Accept(t.Context(), []enroll.Application{ask(8)})
-		if err != nil || enroll.CodeOf(verdicts[0].Err) != enroll.CodeCalledOff {
-			t.Errorf("got %v, %v", verdicts, err)
+		results, err := o.Accept(t.Context(), []enroll.Submission{ask(8)})
+		if err != nil || enroll.CodeOf(results[0].Err) != enroll.CodeCalledOff {
+			t.Errorf("got %v, %v", results, err)
 		}
 		o.requireMails("confirmed 1", "already_registered 1", "called_off 1", "confirmed 2", "called_off 2", "waitlisted 3", "called_off 3", "called_off 6")
 	})
 	t.Run("a waiting list can be declined", func(t *testing.T) {
 		t.Parallel()
 		o := newListOffice(t, 5)
-		wish := func(n, limit int) enroll.Application {
-			a, err := enroll.Apply(enroll.Wish{Run: "a", Name: "A Person", Email: person(n).Email, WaitlistLimit: &limit})
+		limited := func(n, limit int) enroll.Submission {
+			sub, err := enroll.NewRegister(enroll.RegisterInput{Run: "a", Name: "A Person", Email: person(n).Email, WaitlistLimit: &limit})
 			if err != nil {
 				t.Fatal(err)
 			}
-			return a
+			return sub
 		}
-		o.do(wish(1, 0), wish(2, 0), wish(3, 0), wish(4, 1), wish(5, 1), wish(6, 2))
+		o.do(limited(1, 0), limited(2, 0), limited(3, 0), limited(4, 1), limited(5, 1), limited(6, 2))
 		o.requireLine("confirmed", "confirmed", "rejected full", "waitlisted", "rejected waitlist_too_long", "waitlisted")
 	})
 }
@@ -215,11 +215,11 @@ func (o *office) begin(in time.Duration) {
 	o.exec(`UPDATE runs SET starts_at = now() + $1::interval, ends_at = now() + $1::interval + interval '2 hours'`, in)
 }
 
-func (o *office) requireRefused(a enroll.Application, want enroll.Code) {
+func (o *office) requireRefused(sub enroll.Submission, want enroll.Code) {
 	o.t.Helper()
-	verdicts, err := o.Accept(o.t.Context(), []enroll.Application{a})
-	if err != nil || enroll.CodeOf(verdicts[0].Err) != want {
-		o.t.Errorf("got %v, %v, want %s", verdicts, err, want)
+	results, err := o.Accept(o.t.Context(), []enroll.Submission{sub})
+	if err != nil || enroll.CodeOf(results[0].Err) != want {
+		o.t.Errorf("got %v, %v, want %s", results, err, want)
 	}
 }
 
@@ -232,7 +232,7 @@ func TestWhenARunHasBegun(t *testing.T) {
 		o.settleAll()
 		o.begin(-time.Minute)
 		o.requireRefused(cancel(1), enroll.RunBegun)
-		o.do(enroll.ApplyCancel("a", 1, true), resize(t, 2))
+		o.do(enroll.NewCancel("a", 1, true), resize(t, 2))
 		o.requireLine("cancelled removed", "confirmed", "waitlisted", "done", "done")
 		if run, err := o.Run(t.Context(), "a"); err != nil || *run.SeatsLeft() != 1 {
 			t.Errorf("got %+v, %v", run, err)
@@ -248,7 +248,7 @@ func TestWhenARunHasBegun(t *testing.T) {
 		o.begin(-time.Minute)
 		o.do(cancel(3))
 		o.begin(-3 * time.Hour) // it is over, too
-		o.do(cancel(4), enroll.ApplyCancel("a", 1, true))
+		o.do(cancel(4), enroll.NewCancel("a", 1, true))
 		o.requireLine("cancelled removed", "confirmed", "cancelled", "cancelled", "done", "done", "done")
 	})
 	t.Run("it is judged when it is accepted", func(t *testing.T) {
@@ -258,7 +258,7 @@ func TestWhenARunHasBegun(t *testing.T) {
 		o.settleAll()
 		o.do(cancel(1)) // in time, and settled later
 		o.begin(-time.Minute)
-		o.do(enroll.ApplyCancel("a", 2, true))
+		o.do(enroll.NewCancel("a", 2, true))
 		o.begin(time.Hour) // the begin is moved, and the list goes on
 		o.requireLine("cancelled", "cancelled removed", "confirmed", "waitlisted", "done", "done")
 		o.do(resize(t, 2))
@@ -271,7 +271,7 @@ func TestWhenARunHasBegun(t *testing.T) {
 		o.settleAll()
 		o.begin(-time.Minute)
 		o.exec(`UPDATE runs SET promote_until = ends_at`)
-		o.do(enroll.ApplyCancel("a", 1, true))
+		o.do(enroll.NewCancel("a", 1, true))
 		o.requireLine("cancelled removed", "confirmed", "confirmed", "done")
 	})
 }
@@ -290,7 +290,7 @@ func TestWhenARunIsOver(t *testing.T) {
 	if run, err := o.Run(t.Context(), "a"); err != nil || run.Life().Window != enroll.Over || *run.SeatsLeft() != 0 {
 		t.Errorf("got %+v, %v", run, err)
 	}
-	o.do(enroll.ApplyCancel("a", 1, true), resize(t, 9), enroll.ApplyCloseWaitlist("a"), enroll.ApplyCallOff("a"))
+	o.do(enroll.NewCancel("a", 1, true), resize(t, 9), enroll.NewCloseWaitlist("a"), enroll.NewCallOff("a"))
 	o.requireLine("cancelled removed", "cancelled called_off", "not_promoted", "done", "done", "done", "done")
 }
 
@@ -298,16 +298,16 @@ func TestOutsideTheWindow(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)
 	o.exec(`UPDATE runs SET closes_at = now() - interval '1 minute'`)
-	wish := enroll.Wish{Run: "a", Name: "A Person", Email: "p1@example.org"}
+	input := enroll.RegisterInput{Run: "a", Name: "A Person", Email: "p1@example.org"}
 	for outside, want := range map[bool]enroll.Code{false: enroll.RunClosed, true: ""} {
-		wish.OutsideWindow = outside
-		a, err := enroll.Apply(wish)
+		input.OutsideWindow = outside
+		sub, err := enroll.NewRegister(input)
 		if err != nil {
 			t.Fatal(err)
 		}
-		verdicts, err := o.Accept(t.Context(), []enroll.Application{a})
-		if err != nil || enroll.CodeOf(verdicts[0].Err) != want {
-			t.Errorf("outside %v: got %v, %v", outside, verdicts, err)
+		results, err := o.Accept(t.Context(), []enroll.Submission{sub})
+		if err != nil || enroll.CodeOf(results[0].Err) != want {
+			t.Errorf("outside %v: got %v, %v", outside, results, err)
 		}
 	}
 	o.requireLine("confirmed")
@@ -399,18 +399,18 @@ func TestLine(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)
 	capacity, list := 3, (*int)(nil)
-	change, err := enroll.ApplyResize("a", enroll.Change{Capacity: &enroll.Limit{Most: &capacity}, WaitlistCapacity: &enroll.Limit{Most: list}})
+	change, err := enroll.NewResize("a", enroll.Change{Capacity: &enroll.Limit{Most: &capacity}, WaitlistCapacity: &enroll.Limit{Most: list}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	o.do(ask(1), cancel(1), change, ask(2))
 	o.settleAll()
-	o.do(enroll.ApplyCallOff("a"))
+	o.do(enroll.NewCallOff("a"))
 	var got []string
 	read := func(after int64) {
 		t.Helper()
 		got = nil
-		err := o.Line(t.Context(), "a", after, func(e enroll.Entry) error {
+		err := o.Line(t.Context(), "a", after, func(e enroll.LineEntry) error {
 			text := fmt.Sprintf("%d %s %s", e.Ticket, e.Kind, e.Status)
 			if c := e.Change.Capacity; c != nil {
 				text += fmt.Sprintf(" capacity %d", *c.Most)
@@ -440,10 +440,10 @@ func TestLine(t *testing.T) {
 		t.Errorf("got %q, want %q", got, want[3:])
 	}
 	enough := errors.New("enough")
-	if err := o.Line(t.Context(), "a", 0, func(enroll.Entry) error { return enough }); !errors.Is(err, enough) {
+	if err := o.Line(t.Context(), "a", 0, func(enroll.LineEntry) error { return enough }); !errors.Is(err, enough) {
 		t.Errorf("got %v", err)
 	}
-	if err := o.Line(t.Context(), "b", 0, func(enroll.Entry) error { return nil }); enroll.CodeOf(err) != enroll.NotFound {
+	if err := o.Line(t.Context(), "b", 0, func(enroll.LineEntry) error { return nil }); enroll.CodeOf(err) != enroll.NotFound {
 		t.Errorf("got %v", err)
 	}
 }
@@ -469,11 +469,11 @@ func TestListsThatEndByThemselves(t *testing.T) {
 	if got := list(); got != "a" {
 		t.Errorf("%q end now, want a", got)
 	}
-	first := o.do(enroll.ApplyPromoteUntil("a"))[0]
+	first := o.do(enroll.NewScheduledCloseWaitlist("a"))[0]
 	if got := list(); got != "" {
 		t.Errorf("%q end now, and have been asked for", got)
 	}
-	if again := o.do(enroll.ApplyPromoteUntil("a"))[0]; !again.Again || again.Ticket != first.Ticket {
+	if again := o.do(enroll.NewScheduledCloseWaitlist("a"))[0]; !again.Again || again.Ticket != first.Ticket {
 		t.Errorf("got %+v", again)
 	}
 	o.requireLine("confirmed", "confirmed", "not_promoted", "done")
@@ -503,7 +503,7 @@ func TestNobodyWaitsForARunThatHasBegun(t *testing.T) {
 	if runs := ends(); !slices.Equal(runs, []string{"a"}) {
 		t.Errorf("%q end now, want a", runs)
 	}
-	o.do(enroll.ApplyPromoteUntil("a"))
+	o.do(enroll.NewScheduledCloseWaitlist("a"))
 	o.requireLine("confirmed", "confirmed", "not_promoted", "done")
 	if runs := ends(); len(runs) != 0 {
 		t.Errorf("%q end again", runs)
@@ -530,7 +530,7 @@ func BenchmarkSettleGrown(b *testing.B) {
 	n := 0
 	for b.Loop() {
 		for slug, id := range runs {
-			var all []enroll.Application
+			var all []enroll.Submission
 			for range 500 {
 				n++
 				all = append(all, enrolltest.Person(slug, n))
@@ -539,7 +539,7 @@ func BenchmarkSettleGrown(b *testing.B) {
 				b.Fatal(err)
 			}
 			began := time.Now()
-			if _, err := s.Settle(context.Background(), []enroll.RunID{id}, enrolltest.Terms(1000)); err != nil {
+			if _, err := s.Settle(context.Background(), []enroll.RunID{id}, enrolltest.SettleLimits(1000)); err != nil {
 				b.Fatal(err)
 			}
 			took[slug] = append(took[slug], time.Since(began))

@@ -84,7 +84,7 @@ CROSS JOIN LATERAL (SELECT q.email_key FROM requests q WHERE q.run_id = r.id AND
 WHERE r.id = ANY($1)
 ORDER BY r.id, p.ticket`
 
-// Settle decides the next requests of the runs' lines, at most terms.Budget in
+// Settle decides the next requests of the runs' lines, at most limits.Budget in
 // all, in one transaction of two round trips, and writes the mails that tell of
 // it. It returns the progress of each run that it could lock; for a run that is
 // missing, somebody else is settling it at this instant.
@@ -92,7 +92,7 @@ ORDER BY r.id, p.ticket`
 // Settling is safe to repeat, to interrupt and to do twice at once: it starts
 // from the settled ticket that it reads under the run's lock. After an error
 // nothing is known about the outcome; settle again to find out.
-func (s *Store) Settle(ctx context.Context, runs []enroll.RunID, terms enroll.Terms) (map[enroll.RunID]enroll.Progress, error) {
+func (s *Store) Settle(ctx context.Context, runs []enroll.RunID, limits enroll.SettleLimits) (map[enroll.RunID]enroll.Progress, error) {
 	const doing = "settling"
 	if len(runs) == 0 {
 		return map[enroll.RunID]enroll.Progress{}, nil // there is nothing to share the budget among
@@ -105,7 +105,7 @@ func (s *Store) Settle(ctx context.Context, runs []enroll.RunID, terms enroll.Te
 	// the server rolls back.
 	defer conn.Release()
 
-	perRun := max(terms.Budget/len(runs), 1)
+	perRun := max(limits.Budget/len(runs), 1)
 	batch := &pgx.Batch{}
 	batch.Queue("begin")
 	var locked []*lockedRun
@@ -117,7 +117,7 @@ func (s *Store) Settle(ctx context.Context, runs []enroll.RunID, terms enroll.Te
 		}
 		return err
 	})
-	batch.Queue(nextRequests, runs, perRun, terms.LateAfter).Query(func(rows pgx.Rows) error {
+	batch.Queue(nextRequests, runs, perRun, limits.LateAfter).Query(func(rows pgx.Rows) error {
 		for rows.Next() {
 			run, who, r, err := scanRequest(rows)
 			if err != nil {
@@ -134,16 +134,16 @@ func (s *Store) Settle(ctx context.Context, runs []enroll.RunID, terms enroll.Te
 			var run enroll.RunID
 			var seated bool
 			var user int64
-			var p enroll.Place
-			if err := rows.Scan(&run, &seated, &user, &p.Ticket, &p.Key); err != nil {
+			var h enroll.Holding
+			if err := rows.Scan(&run, &seated, &user, &h.Ticket, &h.Key); err != nil {
 				return err
 			}
 			switch l := byID[run]; {
 			case l == nil:
 			case seated:
-				l.seated = append(l.seated, p)
+				l.seated = append(l.seated, h)
 			default:
-				l.listed, l.listedUsers = append(l.listed, p), append(l.listedUsers, user)
+				l.listed, l.listedUsers = append(l.listed, h), append(l.listedUsers, user)
 			}
 		}
 		return rows.Err()
@@ -164,10 +164,10 @@ func (s *Store) Settle(ctx context.Context, runs []enroll.RunID, terms enroll.Te
 			progress[run.id] = enroll.Progress{First: run.settled + 1, Last: run.settled, ChangedFrom: run.settled + 1}
 			continue
 		}
-		settled := enroll.Settle(run.standing, run.listed, run.seated, run.requests)
+		settled := enroll.Settle(run.counts, run.listed, run.seated, run.requests)
 		if len(settled.Outcomes) == 0 && len(settled.Changed) == 0 {
 			return nil, enroll.Errorf(enroll.Internal, "%s run %d: ticket %d moves nobody, although %d seats and %d places are counted: `api doctor` says more",
-				doing, run.id, run.settled+1, run.standing.Taken, run.standing.Waiting)
+				doing, run.id, run.settled+1, run.counts.Taken, run.counts.Waiting)
 		}
 		w.add(run, settled)
 		progress[run.id] = progressOf(run, settled, perRun)
@@ -202,11 +202,11 @@ func progressOf(run *lockedRun, s enroll.Settlement, perRun int) enroll.Progress
 // lockedRun is a run whose row is locked, and what is next in its line.
 type lockedRun struct {
 	id             enroll.RunID
-	standing       enroll.Standing
+	counts         enroll.RunCounts
 	settled        int64
 	requests       []enroll.Request
 	people         []person // of requests
-	listed, seated []enroll.Place
+	listed, seated []enroll.Holding
 	listedUsers    []int64 // of listed
 }
 
@@ -223,7 +223,7 @@ func (r *lockedRun) who(ticket int64) person {
 	if i := ticket - r.settled - 1; i >= 0 && i < int64(len(r.people)) {
 		return r.people[i]
 	}
-	i, waited := slices.BinarySearchFunc(r.listed, ticket, func(p enroll.Place, t int64) int { return cmp.Compare(p.Ticket, t) })
+	i, waited := slices.BinarySearchFunc(r.listed, ticket, func(h enroll.Holding, t int64) int { return cmp.Compare(h.Ticket, t) })
 	if !waited {
 		return person{} // no user and no request to make one of: a seat without a user is refused
 	}
@@ -232,7 +232,7 @@ func (r *lockedRun) who(ticket int64) person {
 
 func scanLockedRun(row pgx.CollectableRow) (*lockedRun, error) {
 	r := new(lockedRun)
-	s := &r.standing
+	s := &r.counts
 	err := row.Scan(&r.id, &s.Capacity, &s.WaitlistCapacity, &s.Taken, &s.Waiting, &s.WaitlistEnded, &s.CalledOff, &r.settled)
 	return r, err
 }

@@ -58,7 +58,7 @@ func TestSettle(t *testing.T) {
 		url := pgtest.URL(t)
 		s := pgtest.Open(t, url)
 		a, b := enrolltest.OpenRun(t, s, "a", nil), enrolltest.OpenRun(t, s, "b", nil)
-		accept(t, s, enrolltest.Application("a", "Ada@Example.org", ""), enrolltest.Application("b", "ada@example.org", ""))
+		accept(t, s, enrolltest.Submission("a", "Ada@Example.org", ""), enrolltest.Submission("b", "ada@example.org", ""))
 		settle(t, s, a, b)
 		if got := pgtest.Query[string](t, url, `SELECT email FROM users`); !slices.Equal(got, []string{"Ada@Example.org"}) {
 			t.Errorf("users %v", got)
@@ -76,7 +76,7 @@ func TestSettle(t *testing.T) {
 			accept(t, s, enrolltest.Person("a", i))
 		}
 		accept(t, s, enrolltest.Person("b", 1))
-		progress, err := s.Settle(t.Context(), []enroll.RunID{a, b}, enrolltest.Terms(8))
+		progress, err := s.Settle(t.Context(), []enroll.RunID{a, b}, enrolltest.SettleLimits(8))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -124,7 +124,7 @@ func TestSettle(t *testing.T) {
 		run := enrolltest.OpenRun(t, s, "a", nil)
 		accept(t, s, enrolltest.Person("a", 1), enrolltest.Person("a", 2), enrolltest.Person("a", 3))
 		pgtest.Exec(t, url, `DELETE FROM requests WHERE ticket = 2`)
-		_, err := s.Settle(t.Context(), []enroll.RunID{run}, enrolltest.Terms(10))
+		_, err := s.Settle(t.Context(), []enroll.RunID{run}, enrolltest.SettleLimits(10))
 		if enroll.CodeOf(err) != enroll.Internal || !strings.Contains(err.Error(), "hole") {
 			t.Errorf("got %v", err)
 		}
@@ -164,7 +164,7 @@ func TestSettleAtTheSameTime(t *testing.T) {
 				for {
 					// The same people in all runs, in another order each time.
 					order := append(slices.Clone(runs[n%3:]), runs[:n%3]...)
-					_, err := s.Settle(context.Background(), order, enrolltest.Terms(10))
+					_, err := s.Settle(context.Background(), order, enrolltest.SettleLimits(10))
 					if err != nil {
 						t.Error(err)
 						return
@@ -180,14 +180,14 @@ func TestSettleAtTheSameTime(t *testing.T) {
 		for n, run := range []string{"a", "b", "c"} {
 			acceptors.Go(func() {
 				for i := range people {
-					if _, err := s.Accept(context.Background(), []enroll.Application{enrolltest.Person(run, (i*7+n*13)%people)}); err != nil {
+					if _, err := s.Accept(context.Background(), []enroll.Submission{enrolltest.Person(run, (i*7+n*13)%people)}); err != nil {
 						t.Error(err)
 					}
 				}
 			})
 		}
 		acceptors.Wait()
-		enrolltest.WaitUntil(t, func() bool { b, err := s.LinesBehind(t.Context(), nil, 0); return err == nil && len(b) == 0 })
+		enrolltest.WaitUntil(t, func() bool { b, err := s.Backlogs(t.Context(), nil, 0); return err == nil && len(b) == 0 })
 		close(done)
 		settlers.Wait()
 		pgtest.RequireSound(t, url)
@@ -209,7 +209,7 @@ func TestSettleAtTheSameTime(t *testing.T) {
 		release := pgtest.Hold(t, url, `LOCK TABLE attendances IN EXCLUSIVE MODE`) // it gets as far as the seats
 		killed := make(chan error, 1)
 		go func() {
-			_, err := s.Settle(context.Background(), []enroll.RunID{run}, enrolltest.Terms(10))
+			_, err := s.Settle(context.Background(), []enroll.RunID{run}, enrolltest.SettleLimits(10))
 			killed <- err
 		}()
 		enrolltest.WaitUntil(t, func() bool { return pgtest.LockWaiters(t, url) == 1 })
@@ -241,7 +241,7 @@ func TestSettleAtTheSameTime(t *testing.T) {
 			other := enrolltest.OpenRun(t, s, "empty", nil)
 			settle(t, weak, other) // the statements are prepared
 			proxy.Set(fault)
-			if _, err := weak.Settle(t.Context(), []enroll.RunID{run}, enrolltest.Terms(10)); err == nil {
+			if _, err := weak.Settle(t.Context(), []enroll.RunID{run}, enrolltest.SettleLimits(10)); err == nil {
 				t.Error("a broken connection went unnoticed")
 			}
 			enrolltest.WaitUntil(t, func() bool { return settle(t, s, run)[run].Last == 2 })
@@ -253,7 +253,7 @@ func TestSettleAtTheSameTime(t *testing.T) {
 
 func settle(t testing.TB, s *postgres.Store, runs ...enroll.RunID) map[enroll.RunID]enroll.Progress {
 	t.Helper()
-	p, err := s.Settle(t.Context(), runs, enrolltest.Terms(1000))
+	p, err := s.Settle(t.Context(), runs, enrolltest.SettleLimits(1000))
 	if err != nil {
 		t.Fatal(err)
 	}

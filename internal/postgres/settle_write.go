@@ -234,7 +234,7 @@ type standings struct {
 }
 
 func (c *standings) add(run *lockedRun, s enroll.Settlement) {
-	after := s.Standing
+	after := s.Counts
 	c.runs = append(c.runs, int32(run.id))
 	c.before, c.settled = append(c.before, run.settled), append(c.settled, run.settled+int64(len(s.Outcomes)))
 	c.taken, c.waiting = append(c.taken, after.Taken), append(c.waiting, after.Waiting)

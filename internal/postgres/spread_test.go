@@ -24,7 +24,7 @@ func BenchmarkSettleSpread(b *testing.B) {
 			}
 			var accepting, settling time.Duration
 			for round := 0; b.Loop(); round++ {
-				var all []enroll.Application
+				var all []enroll.Submission
 				for i := range requests {
 					all = append(all, enrolltest.Person(fmt.Sprintf("run-%d", i%runs), round*requests+i))
 				}
@@ -34,7 +34,7 @@ func BenchmarkSettleSpread(b *testing.B) {
 				}
 				accepting += time.Since(began)
 				began = time.Now()
-				if _, err := s.Settle(context.Background(), ids, enrolltest.Terms(requests)); err != nil {
+				if _, err := s.Settle(context.Background(), ids, enrolltest.SettleLimits(requests)); err != nil {
 					b.Fatal(err)
 				}
 				settling += time.Since(began)

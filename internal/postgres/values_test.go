@@ -212,14 +212,14 @@ func TestOldValuesDoNotStopALine(t *testing.T) {
 	s := pgtest.Open(t, url)
 	for _, slug := range slugs {
 		id := pgtest.Query[enroll.RunID](t, url, `SELECT id FROM runs WHERE slug = $1`, slug)[0]
-		happen := func(applications ...enroll.Application) {
+		happen := func(submissions ...enroll.Submission) {
 			t.Helper()
-			accept(t, s, applications...)
+			accept(t, s, submissions...)
 			settle(t, s, id)
 		}
 		happen(enrolltest.Person(slug, 1), enrolltest.Person(slug, 2))
-		happen(enroll.ApplyCancel(slug, 1, false))
-		happen(enroll.ApplyCallOff(slug))
+		happen(enroll.NewCancel(slug, 1, false))
+		happen(enroll.NewCallOff(slug))
 		if got := pgtest.Query[string](t, url, `SELECT string_agg(status, ' ' ORDER BY ticket) FROM requests WHERE run_id = $1`, id); got[0] != "cancelled cancelled done done" {
 			t.Errorf("in the run with a bad %s, got %s", slug, got)
 		}

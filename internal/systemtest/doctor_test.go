@@ -18,11 +18,11 @@ func TestDoctor(t *testing.T) {
 	s := pgtest.Open(t, url)
 	run := enrolltest.OpenRun(t, s, "go-1", enrolltest.Seats(1))
 	for n := range 3 {
-		if _, err := s.Accept(t.Context(), []enroll.Application{enrolltest.Person("go-1", n)}); err != nil {
+		if _, err := s.Accept(t.Context(), []enroll.Submission{enrolltest.Person("go-1", n)}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if _, err := s.Settle(context.Background(), []enroll.RunID{run}, enrolltest.Terms(10)); err != nil {
+	if _, err := s.Settle(context.Background(), []enroll.RunID{run}, enrolltest.SettleLimits(10)); err != nil {
 		t.Fatal(err)
 	}
 	doctor := func(wantCode int, want string, args ...string) string {

@@ -114,8 +114,8 @@ func TestAFrozenWorkerDoesNotSettleTwice(t *testing.T) {
 	other := s.start("worker")
 	began := time.Now()
 	enrolltest.WaitUntil(t, func() bool {
-		behind, err := store.LinesBehind(t.Context(), nil, 0)
-		return err == nil && len(behind) == 0
+		backlogs, err := store.Backlogs(t.Context(), nil, 0)
+		return err == nil && len(backlogs) == 0
 	})
 	t.Logf("the line moved again after %s", time.Since(began))
 	frozen.signal(syscall.SIGCONT)

@@ -27,7 +27,7 @@ func TestFloods(t *testing.T) {
 	enrolltest.OpenRun(t, store, "crowd", nil)
 	api := s.start("api")
 
-	var crowd []enroll.Application
+	var crowd []enroll.Submission
 	for n := range connections {
 		crowd = append(crowd, enrolltest.Person("crowd", n))
 	}

@@ -36,7 +36,7 @@ func hold(t testing.TB, people int) (h held) {
 	enrolltest.OpenRun(t, store, "crowd", enrolltest.Seats(seats))
 	api := s.start("api")
 	s.speed(api, 0)
-	var crowd []enroll.Application
+	var crowd []enroll.Submission
 	for n := range people {
 		crowd = append(crowd, enrolltest.Person("crowd", n))
 	}
@@ -48,9 +48,9 @@ func hold(t testing.TB, people int) (h held) {
 	before := api.memory()
 
 	conns := make([]net.Conn, people)
-	for n, a := range crowd {
+	for n, sub := range crowd {
 		conns[n] = api.dial()
-		if _, err := conns[n].Write([]byte("GET /v1/registrations/" + a.ID.String() + "?wait=25 HTTP/1.1\r\nHost: api\r\n\r\n")); err != nil {
+		if _, err := conns[n].Write([]byte("GET /v1/registrations/" + sub.ID.String() + "?wait=25 HTTP/1.1\r\nHost: api\r\n\r\n")); err != nil {
 			t.Fatal(err)
 		}
 	}

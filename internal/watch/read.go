@@ -8,7 +8,7 @@ import (
 	"github.com/lastseat/lastseat/internal/enroll"
 )
 
-// read is one person's wish to know.
+// read is one person's request to be told.
 type read struct {
 	id   uuid.UUID
 	done chan answer // has room for one

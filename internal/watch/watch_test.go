@@ -50,16 +50,16 @@ func newLine(t *testing.T, people int) *line {
 	t.Helper()
 	s := pgtest.Store(t)
 	l := &line{t: t, run: enrolltest.OpenRun(t, s, "a", nil), reader: &reader{Store: s}}
-	var all []enroll.Application
+	var all []enroll.Submission
 	for n := range people {
 		all = append(all, enrolltest.Person("a", n))
 	}
-	verdicts, err := s.Accept(t.Context(), all)
+	results, err := s.Accept(t.Context(), all)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, v := range verdicts {
-		l.people = append(l.people, v.Receipt)
+	for _, result := range results {
+		l.people = append(l.people, result.Receipt)
 	}
 	l.Watch = watch.New(l.reader, watch.Limits{Total: 1000, PerRegistration: 3}, slog.New(slog.DiscardHandler))
 	ctx, cancel := context.WithCancel(context.Background())
@@ -75,7 +75,7 @@ func newLine(t *testing.T, people int) *line {
 }
 
 func (l *line) settle() enroll.Progress {
-	p, err := l.reader.Settle(context.Background(), []enroll.RunID{l.run}, enrolltest.Terms(10_000))
+	p, err := l.reader.Settle(context.Background(), []enroll.RunID{l.run}, enrolltest.SettleLimits(10_000))
 	if err != nil {
 		l.t.Error(err)
 	}
@@ -128,7 +128,7 @@ func TestWait(t *testing.T) {
 		t.Parallel()
 		l := newLine(t, 2)
 		l.reader.after = func() {
-			if _, err := l.reader.Settle(context.Background(), []enroll.RunID{l.run}, enrolltest.Terms(1)); err != nil {
+			if _, err := l.reader.Settle(context.Background(), []enroll.RunID{l.run}, enrolltest.SettleLimits(1)); err != nil {
 				t.Error(err)
 			}
 		}
@@ -239,7 +239,7 @@ func TestWait(t *testing.T) {
 		}
 		enrolltest.WaitUntil(t, func() bool { return l.Waiting() == people })
 		before := l.reader.reads.Load()
-		if _, err := l.reader.Settle(t.Context(), []enroll.RunID{l.run}, enrolltest.Terms(early)); err != nil {
+		if _, err := l.reader.Settle(t.Context(), []enroll.RunID{l.run}, enrolltest.SettleLimits(early)); err != nil {
 			t.Fatal(err)
 		}
 		l.Settled(l.run, 1, early)

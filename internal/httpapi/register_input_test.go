@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-func TestWish_null_is_no_value(t *testing.T) {
+func TestRegisterInput_null_is_no_value(t *testing.T) {
 	t.Parallel()
 	s := start(t, place{})
 	s.addRun("go-1", nil)

@@ -9,13 +9,13 @@ import (
 	"github.com/lastseat/lastseat/internal/enroll"
 )
 
-// linesBehind finds the lines whose head has been waiting for $1, and with
+// selectBacklogs finds the lines whose head has been waiting for $1, and with
 // amongThese only among the runs $2. Without it, it looks at every run's two
 // counters, which is cheap (10 000 runs in a few milliseconds) and forgets none,
 // however long ago the run was. A head from the future waits, too: the clock was
 // set back since.
 const (
-	linesBehind = `
+	selectBacklogs = `
 SELECT r.id, r.slug, clock.now - q.accepted_at, r.settled_ticket
 FROM (SELECT clock_timestamp() AS now) clock
 CROSS JOIN runs r
@@ -28,15 +28,15 @@ WHERE l.last_ticket > r.settled_ticket AND (q.accepted_at <= clock.now - $1::int
 	oldestFirst = `ORDER BY q.accepted_at`
 )
 
-// LinesBehind returns the lines whose first undecided request was accepted at
+// Backlogs returns the lines whose first undecided request was accepted at
 // least age ago, or at an instant that is yet to come, the oldest first: among
 // the given runs, or among all if runs is nil.
-func (s *Store) LinesBehind(ctx context.Context, runs []enroll.RunID, age time.Duration) ([]enroll.Behind, error) {
-	sql, args := linesBehind+oldestFirst, []any{age}
+func (s *Store) Backlogs(ctx context.Context, runs []enroll.RunID, age time.Duration) ([]enroll.Backlog, error) {
+	sql, args := selectBacklogs+oldestFirst, []any{age}
 	if runs != nil {
-		sql, args = linesBehind+amongThese+oldestFirst, []any{age, runs}
+		sql, args = selectBacklogs+amongThese+oldestFirst, []any{age, runs}
 	}
-	return collect(ctx, s, "looking for lines that wait", func(row pgx.CollectableRow) (b enroll.Behind, err error) {
+	return collect(ctx, s, "looking for lines that wait", func(row pgx.CollectableRow) (b enroll.Backlog, err error) {
 		err = row.Scan(&b.RunID, &b.Run, &b.Age, &b.Settled)
 		return b, err
 	}, sql, args...)

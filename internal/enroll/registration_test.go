@@ -13,16 +13,6 @@ import (
 	"github.com/lastseat/lastseat/internal/enroll"
 )
 
-func TestWaiting(t *testing.T) {
-	t.Parallel()
-	if got := (enroll.RunState{LastTicket: 12, SettledTicket: 5}).Waiting(); got != 7 {
-		t.Errorf("%d wait, want 7", got)
-	}
-	if got := (enroll.RunState{LastTicket: 12, SettledTicket: 12}).Waiting(); got != 0 {
-		t.Errorf("%d wait in a settled line", got)
-	}
-}
-
 func TestPosition(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -79,7 +69,7 @@ func TestFinal(t *testing.T) {
 // cannot be forgotten here.
 func constants(t *testing.T, typ string) []string {
 	t.Helper()
-	file, err := parser.ParseFile(token.NewFileSet(), "enroll.go", nil, 0)
+	file, err := parser.ParseFile(token.NewFileSet(), "registration.go", nil, 0)
 	if err != nil {
 		t.Fatal(err)
 	}

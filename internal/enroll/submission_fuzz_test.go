@@ -11,15 +11,15 @@ import (
 	"github.com/lastseat/lastseat/internal/enroll"
 )
 
-// FuzzApply holds the application against its parts: it is accepted if each of
+// FuzzNewRegister holds the submission against its parts: it is accepted if each of
 // them is, and a refusal names all that are not.
-func FuzzApply(f *testing.F) {
+func FuzzNewRegister(f *testing.F) {
 	f.Add("Ada Lovelace", "ada@example.org", "de", true, int64(3))
 	f.Add("", "", "", true, int64(-1))
-	f.Add("\u202e", "Ada <ada@example.org>", "EN", true, int64(enroll.MaxPlaces+1))
+	f.Add("\u202e", "Ada <ada@example.org>", "EN", true, int64(enroll.MaxCapacity+1))
 	f.Add("Ada", "ada@BÜCHER.example", "xx", false, int64(1)<<40)
 	f.Fuzz(func(t *testing.T, name, email, language string, given bool, limit int64) {
-		wish := enroll.Wish{Run: "go-1", Name: name, Email: email, IdempotencyKey: "k"}
+		input := enroll.RegisterInput{Run: "go-1", Name: name, Email: email, IdempotencyKey: "k"}
 		var want []string
 		if _, err := enroll.ParseName(name); err != nil {
 			want = append(want, "name")
@@ -29,41 +29,41 @@ func FuzzApply(f *testing.F) {
 		}
 		if given {
 			most := int(limit)
-			wish.Language, wish.WaitlistLimit = &language, &most
+			input.Language, input.WaitlistLimit = &language, &most
 			if !slices.Contains(enroll.Languages, enroll.Language(language)) {
 				want = append(want, "language")
 			}
-			if limit < 0 || limit > enroll.MaxPlaces {
+			if limit < 0 || limit > enroll.MaxCapacity {
 				want = append(want, "max_waitlist_position")
 			}
 		}
-		a, err := enroll.Apply(wish)
+		sub, err := enroll.NewRegister(input)
 		if err != nil {
 			var got []string
 			e, is := errors.AsType[*enroll.Error](err)
-			if !is || e.Code != enroll.Invalid || a.ID != uuid.Nil {
-				t.Fatalf("got %+v, %v", a, err)
+			if !is || e.Code != enroll.Invalid || sub.ID != uuid.Nil {
+				t.Fatalf("got %+v, %v", sub, err)
 			}
 			for _, each := range e.Faults {
 				got = append(got, each.Field)
 			}
 			if !slices.Equal(got, want) {
-				t.Errorf("%+v has faults in %q, want %q", wish, got, want)
+				t.Errorf("%+v has faults in %q, want %q", input, got, want)
 			}
 			return
 		}
 		if len(want) > 0 {
-			t.Fatalf("%+v is accepted in spite of %q", wish, want)
+			t.Fatalf("%+v is accepted in spite of %q", input, want)
 		}
-		if a.ID == uuid.Nil || a.Kind != enroll.Register || a.Run != wish.Run || a.IdempotencyKey != "k" || a.ByOrganiser {
-			t.Errorf("got %+v", a)
+		if sub.ID == uuid.Nil || sub.Kind != enroll.Register || sub.Run != input.Run || sub.IdempotencyKey != "k" || sub.ByOrganiser {
+			t.Errorf("got %+v", sub)
 		}
 		// Whoever says the same in other blanks has said the same: it is what a
 		// repeated IdempotencyKey is held against.
-		wish.Name, wish.Email = " "+string(a.Name)+"\t", "\r\n"+a.Address.Typed
-		again, err := enroll.Apply(wish)
-		if err != nil || !enroll.ReceiptFor(a, enroll.Registration{}).Says(again) || again.ID == a.ID {
-			t.Errorf("%+v became %+v, %v", a, again, err)
+		input.Name, input.Email = " "+string(sub.Name)+"\t", "\r\n"+sub.Address.Typed
+		again, err := enroll.NewRegister(input)
+		if err != nil || !enroll.ReceiptFor(sub, enroll.Registration{}).Matches(again) || again.ID == sub.ID {
+			t.Errorf("%+v became %+v, %v", sub, again, err)
 		}
 	})
 }
@@ -95,11 +95,11 @@ func FuzzParseWords(f *testing.F) {
 	})
 }
 
-// FuzzApplyResize holds the numbers that are accepted against their bounds.
-func FuzzApplyResize(f *testing.F) {
-	f.Add(true, int64(0), true, int64(enroll.MaxPlaces))
+// FuzzNewResize holds the numbers that are accepted against their bounds.
+func FuzzNewResize(f *testing.F) {
+	f.Add(true, int64(0), true, int64(enroll.MaxCapacity))
 	f.Add(true, int64(-1), false, int64(0))
-	f.Add(false, int64(0), true, int64(enroll.MaxPlaces+1))
+	f.Add(false, int64(0), true, int64(enroll.MaxCapacity+1))
 	f.Fuzz(func(t *testing.T, limited bool, seats int64, listed bool, places int64) {
 		limit := func(is bool, n int64) *enroll.Limit {
 			if !is {
@@ -108,14 +108,14 @@ func FuzzApplyResize(f *testing.F) {
 			most := int(n)
 			return &enroll.Limit{Most: &most}
 		}
-		within := func(is bool, n int64) bool { return !is || n >= 0 && n <= enroll.MaxPlaces }
+		within := func(is bool, n int64) bool { return !is || n >= 0 && n <= enroll.MaxCapacity }
 		c := enroll.Change{Capacity: limit(limited, seats), WaitlistCapacity: limit(listed, places)}
-		a, err := enroll.ApplyResize("go-1", c)
+		sub, err := enroll.NewResize("go-1", c)
 		if want := within(limited, seats) && within(listed, places); (err == nil) != want || err != nil && enroll.CodeOf(err) != enroll.Invalid {
 			t.Fatalf("%+v: %v", c, err)
 		}
-		if err == nil && (a.Change != c || a.Kind != enroll.Resize || !a.ByOrganiser) {
-			t.Errorf("got %+v", a)
+		if err == nil && (sub.Change != c || sub.Kind != enroll.Resize || !sub.ByOrganiser) {
+			t.Errorf("got %+v", sub)
 		}
 	})
 }

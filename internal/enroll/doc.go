@@ -1,0 +1,9 @@
+// Package enroll is the domain of Lastseat: courses, runs, the requests in a
+// run's line, and the pure function that settles them.
+//
+// It owns the words (docs/design.md lists them), the rules for what a request
+// may contain, and the error codes. It must not know how anything is stored,
+// queued or shown: it does no I/O, reads no clock and starts no goroutine. Its
+// only imports outside the standard library are the tables behind two
+// standards (Unicode normalisation and IDNA) and the UUID type.
+package enroll

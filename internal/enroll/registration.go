@@ -1,0 +1,105 @@
+package enroll
+
+import (
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// Status is where a registration stands.
+type Status string
+
+// The statuses of a registration.
+const (
+	Queued      Status = "queued"
+	Confirmed   Status = "confirmed"
+	Waitlisted  Status = "waitlisted"
+	Rejected    Status = "rejected"
+	Cancelled   Status = "cancelled"
+	NotPromoted Status = "not_promoted" // the waiting list ended first
+)
+
+// Done is the status of a request that is no registration, once it is settled.
+const Done Status = "done"
+
+// Final tells whether nothing changes the status by itself any more: neither
+// being decided nor being promoted. A later cancellation still can.
+func (s Status) Final() bool { return s != Queued && s != Waitlisted }
+
+// Reason says why a registration has its status. The zero Reason is "no reason
+// needed".
+type Reason string
+
+// The reasons of a rejection, of a cancellation that the person did not ask for,
+// and of a request that changed nothing.
+const (
+	Full              Reason = "full"
+	AlreadyRegistered Reason = "already_registered"
+	WaitlistTooLong   Reason = "waitlist_too_long"
+	RunCalledOff      Reason = "called_off"
+	Removed           Reason = "removed"
+	NoEffect          Reason = "no_effect"
+)
+
+// Message returns the reason as a sentence for the person who asked, and "" for
+// no reason or an unknown one.
+func (r Reason) Message() string {
+	switch r {
+	case Full:
+		return "There is no seat left in this run."
+	case AlreadyRegistered:
+		return "This e-mail address already has a seat in this run, or a place on its waiting list. Another person needs another address."
+	case WaitlistTooLong:
+		return "All seats were taken, and the waiting list was longer than you wanted to wait."
+	case RunCalledOff:
+		return "The run has been called off."
+	case Removed:
+		return "The organiser has cancelled this registration."
+	case NoEffect:
+		return "There was nothing left to change."
+	default:
+		return ""
+	}
+}
+
+// Registration is an accepted request of kind register, seen as a resource.
+type Registration struct {
+	ID            uuid.UUID // the person's only credential: never logged
+	RunID         RunID
+	Run           string // the run's slug
+	Ticket        int64  // place in the run's line, from 1
+	Status        Status
+	Reason        Reason
+	AcceptedAt    time.Time
+	DecidedAt     time.Time // zero while queued
+	SettledTicket int64     // of the run, when this was read
+
+	// ChangedAt is when a later request changed the status; zero = none did. A
+	// registration that is confirmed was promoted then.
+	ChangedAt        time.Time
+	WaitlistPosition int // place on the waiting list, 1 = first; 0 = none
+	Cancellation     Cancellation
+
+	// Retired tells that the registration has another ID by now, since its address
+	// was corrected. Nothing else is set then.
+	Retired bool
+}
+
+// Cancellation is the request to cancel a registration. The zero Cancellation is
+// that nobody asked for it.
+type Cancellation struct {
+	Ticket int64
+	Status Status // Queued or Done
+}
+
+// Path returns where the registration is found below the public URL. Whoever
+// knows it can act for the person.
+func (r Registration) Path() string { return "/v1/registrations/" + r.ID.String() }
+
+// Position returns the place in the line, 1 = next, and 0 once decided.
+func (r Registration) Position() int64 {
+	if r.Status != Queued {
+		return 0
+	}
+	return max(r.Ticket-r.SettledTicket, 1)
+}
