@@ -60,7 +60,7 @@ func serve(ctx context.Context, c config.Config, log *slog.Logger) error {
 	in := intake.New(ledger, intake.Options{
 		Committers:    c.Intake.Committers,
 		Waiting:       c.Intake.Waiting,
-		Gathering:     c.Intake.Gathering,
+		Batch:         c.Intake.Batch,
 		CommitTimeout: c.Intake.CommitTimeout,
 	}, sender.Ring, log, reg)
 	w := watch.New(store, watch.Limits{Total: limits.polls, PerRegistration: c.API.MaxPolls}, log)

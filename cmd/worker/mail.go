@@ -10,10 +10,10 @@ import (
 	"strings"
 
 	"github.com/lastseat/lastseat/internal/config"
-	"github.com/lastseat/lastseat/internal/courier"
 	"github.com/lastseat/lastseat/internal/enroll"
 	"github.com/lastseat/lastseat/internal/mail"
 	"github.com/lastseat/lastseat/internal/mailqueue"
+	"github.com/lastseat/lastseat/internal/smtp"
 )
 
 // newSend returns what sends a mail, and a function that says goodbye to the
@@ -27,7 +27,7 @@ func newSend(c config.Config) (send mailqueue.Send, quit func(), err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	server, err := courier.New(courier.Options{
+	server, err := smtp.New(smtp.Options{
 		Address:        c.Mail.Server,
 		TLS:            c.Mail.TLS,
 		Hello:          c.Mail.Hello,

@@ -11,13 +11,13 @@ import (
 
 	"github.com/lastseat/lastseat/internal/config"
 	"github.com/lastseat/lastseat/internal/enroll"
-	"github.com/lastseat/lastseat/internal/housekeeping"
 	"github.com/lastseat/lastseat/internal/lane"
 	"github.com/lastseat/lastseat/internal/mailqueue"
 	"github.com/lastseat/lastseat/internal/ops"
 	"github.com/lastseat/lastseat/internal/postgres"
 	"github.com/lastseat/lastseat/internal/pubsub"
 	"github.com/lastseat/lastseat/internal/taskqueue"
+	"github.com/lastseat/lastseat/internal/waitlist"
 )
 
 // serve runs the worker until ctx ends.
@@ -120,7 +120,7 @@ func serve(ctx context.Context, c config.Config, log *slog.Logger) error {
 	g.Go(func() error { return announcer.Run(announcing) })
 	g.Go(func() error { return sender.Run(ctx) })
 	g.Go(func() error {
-		return housekeeping.Run(ctx, store, c.Worker.SweepInterval, sender.Ring, log)
+		return waitlist.Run(ctx, store, c.Worker.SweepInterval, sender.Ring, log)
 	})
 	g.Go(func() error { return relay.Run(ctx) })
 	g.Go(func() error {

@@ -53,7 +53,7 @@ type Postgres struct {
 	// StatementTimeout is the longest that one statement may run, 100ms..5m. Not less than LockTimeout, which would
 	// otherwise never be reached.
 	StatementTimeout time.Duration `yaml:"statement_timeout" bounds:"100ms..5m"`
-	// LockTimeout is the longest that a statement may wait for a lock, 100ms..20s, and that a gathering may wait for all
+	// LockTimeout is the longest that a statement may wait for a lock, 100ms..20s, and that a batch may wait for all
 	// of its lines. Less than half of Intake.CommitTimeout: the server's answer must come before a committer gives up.
 	LockTimeout time.Duration `yaml:"lock_timeout" bounds:"100ms..20s"`
 	// IdleInTransactionTimeout is the longest that a transaction may stay open without a statement, 100ms..5m: a frozen
@@ -113,8 +113,8 @@ type Intake struct {
 	// Waiting is how many requests may wait for a commit, 1..1000000, shared evenly by the committers. While commits are
 	// slow, only as many as half of CommitTimeout suffices for. More are answered 503 at once.
 	Waiting int `yaml:"waiting" bounds:"1..1000000"`
-	// Gathering is the most requests in one transaction, 1..5000.
-	Gathering int `yaml:"gathering" bounds:"1..5000"`
+	// Batch is the most requests in one transaction, 1..5000.
+	Batch int `yaml:"batch" bounds:"1..5000"`
 	// CommitTimeout is how long a committer tries before it answers 503 outcome_unknown, 500ms..1m: half of it for one
 	// try, and after a broken connection the rest for trying the same ids again. Who has waited that long for a commit to
 	// begin is answered 503 busy in place of it.
@@ -239,7 +239,7 @@ func Default() Config {
 		Intake: Intake{
 			Committers:    2,
 			Waiting:       8192,
-			Gathering:     500,
+			Batch:         500,
 			CommitTimeout: 3 * time.Second,
 		},
 		Worker: Worker{

@@ -41,7 +41,7 @@ var others = map[string]string{
 	"api.max_wait":                         "0s",
 	"intake.committers":                    "3",
 	"intake.waiting":                       "100",
-	"intake.gathering":                     "50",
+	"intake.batch":                         "50",
 	"intake.commit_timeout":                "4s",
 	"worker.admin_listen":                  "localhost:9082",
 	"worker.admin_hosts":                   "worker-1,worker-2",

@@ -60,7 +60,7 @@ const (
 	LanesLeft Point = "lanes-left"
 )
 
-// Housekeeping, in a worker.
+// Ending waiting lists, in a worker.
 const (
 	// ListEndAccepted: the end of a waiting list is in its line, and nobody has
 	// been rung for.

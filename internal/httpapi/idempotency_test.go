@@ -128,7 +128,7 @@ func TestIdempotencyKey_of_many_at_once(t *testing.T) {
 		name string
 		on   []*service
 	}{
-		{"in one gathering", []*service{a}},
+		{"in one batch", []*service{a}},
 		{"on two instances", []*service{a, b}},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -16,7 +16,7 @@ import (
 )
 
 // TestKey_belongs_to_a_kind_of_caller: who sends an organiser's key gets neither
-// its rights nor its registration, in one gathering or one after the other.
+// its rights nor its registration, in one batch or one after the other.
 func TestKey_belongs_to_a_kind_of_caller(t *testing.T) {
 	t.Parallel()
 	s := start(t, place{})
@@ -24,7 +24,7 @@ func TestKey_belongs_to_a_kind_of_caller(t *testing.T) {
 	const body = `{"name": "Ada Lovelace", "email": "ada@example.org"}`
 	outside := strings.TrimSuffix(body, "}") + `, "outside_window": true}`
 
-	t.Run("in one gathering", func(t *testing.T) {
+	t.Run("in one batch", func(t *testing.T) {
 		s.addRun("closed", nil, window(now.Add(-2*time.Hour), now.Add(-time.Hour)))
 		answers := whileBlocked(t, "closed", []*service{s},
 			func() answer { return s.ask("closed", outside, key, "first", "Authorization", bearer) },
@@ -63,7 +63,7 @@ func TestKey_belongs_to_a_kind_of_caller(t *testing.T) {
 	})
 }
 
-// TestKey_of_two_cancels: a person's and an organiser's cancel in one gathering
+// TestKey_of_two_cancels: a person's and an organiser's cancel in one batch
 // make one request, and each is judged by its own right.
 func TestKey_of_two_cancels(t *testing.T) {
 	t.Parallel()
@@ -145,7 +145,7 @@ func TestKey_is_compared_with_what_was_sent(t *testing.T) {
 }
 
 // TestKey_that_one_body_could_not_use is not spoiled for the others of its
-// gathering: what is refused is refused for itself.
+// batch: what is refused is refused for itself.
 func TestKey_that_one_body_could_not_use(t *testing.T) {
 	t.Parallel()
 	s := start(t, place{})

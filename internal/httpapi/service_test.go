@@ -109,7 +109,7 @@ func start(t testing.TB, p place) *service {
 		run(t, sender.Run)
 		ring = sender.Ring
 	}
-	in := intake.New(ledger, intake.Options{Committers: 2, Waiting: p.waiting, Gathering: 500, CommitTimeout: p.commitTimeout}, ring, log, s.registry)
+	in := intake.New(ledger, intake.Options{Committers: 2, Waiting: p.waiting, Batch: 500, CommitTimeout: p.commitTimeout}, ring, log, s.registry)
 	run(t, in.Run)
 
 	token := organiserToken

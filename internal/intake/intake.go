@@ -1,5 +1,5 @@
-// Package intake gathers the submissions that arrive at one API process and
-// commits them in bundles.
+// Package intake collects the submissions that arrive at one API process and
+// commits them in batches.
 //
 // It owns the wait between a request and its commit: its bound, its order, what
 // to do when a commit fails, and the answer to a repeated Idempotency-Key. It
@@ -18,7 +18,6 @@ import (
 
 	"github.com/lastseat/lastseat/internal/crashpoint"
 	"github.com/lastseat/lastseat/internal/enroll"
-	"github.com/lastseat/lastseat/internal/gather"
 	"github.com/lastseat/lastseat/internal/outage"
 )
 
@@ -43,7 +42,7 @@ type try func(context.Context, []enroll.Submission) ([]enroll.AcceptResult, erro
 type Options struct {
 	Committers    int           // transactions at once, each with runs of its own
 	Waiting       int           // submissions that may wait for one; shared evenly by the committers
-	Gathering     int           // submissions in one
+	Batch         int           // submissions in one
 	CommitTimeout time.Duration // after which the outcome is given up as unknown; half of it for one try. Nobody waits longer for a commit to begin
 }
 
@@ -63,7 +62,7 @@ type Intake struct {
 type waiting struct {
 	enroll.Submission
 	since time.Time
-	// same holds later submissions of this gathering with the same IdempotencyKey:
+	// same holds later submissions of this batch with the same IdempotencyKey:
 	// they wait for this one.
 	same   []*waiting
 	answer chan enroll.AcceptResult // has room for one
@@ -76,7 +75,7 @@ func New(ledger Ledger, o Options, ring func(enroll.Bundle), log *slog.Logger, r
 	in.outage = outage.New(log, slog.LevelError, "requests are not accepted",
 		"requests are accepted again")
 	for range o.Committers {
-		in.queues = append(in.queues, newQueue(max(o.Waiting/o.Committers, 1), o.Gathering, o.CommitTimeout/2))
+		in.queues = append(in.queues, newQueue(max(o.Waiting/o.Committers, 1), o.Batch, o.CommitTimeout/2))
 	}
 	in.metrics = newMetrics(reg, in.Waiting)
 	return in
@@ -131,9 +130,9 @@ func (in *Intake) Run(ctx context.Context) error {
 	var g errgroup.Group
 	for _, q := range in.queues {
 		g.Go(func() error {
-			for all := range gather.Each(ctx, q.waiting, in.options.Gathering) {
-				if gathering := foldSame(in.inTime(all)); len(gathering) > 0 {
-					q.measure(func() { in.commit(gathering) })
+			for all := range q.batches(ctx) {
+				if batch := foldSame(in.inTime(all)); len(batch) > 0 {
+					q.measure(func() { in.commit(batch) })
 				}
 			}
 			return nil
@@ -158,28 +157,28 @@ func (in *Intake) inTime(all []*waiting) []*waiting {
 	})
 }
 
-// commit gives every submission of the gathering its answer.
-func (in *Intake) commit(gathering []*waiting) {
-	submissions := make([]enroll.Submission, len(gathering))
-	for i, w := range gathering {
+// commit gives every submission of the batch its answer.
+func (in *Intake) commit(batch []*waiting) {
+	submissions := make([]enroll.Submission, len(batch))
+	for i, w := range batch {
 		submissions[i] = w.Submission
 	}
 	start := time.Now()
 	results, err := in.accept(submissions)
 	in.metrics.commits.Observe(time.Since(start).Seconds())
-	in.metrics.gatherings.Observe(float64(len(gathering)))
+	in.metrics.batches.Observe(float64(len(batch)))
 	if err == nil {
-		in.outage.Worked()
+		in.outage.Recovered()
 		crashpoint.Here(crashpoint.AcceptCommitted)
 		for _, b := range bundles(results) {
 			in.ring(b) // first: deciding begins while the answers are on their way
 		}
 		crashpoint.Here(crashpoint.AcceptRung)
-		in.giveAll(gathering, func(i int) enroll.AcceptResult { return results[i] })
+		in.giveAll(batch, func(i int) enroll.AcceptResult { return results[i] })
 		return
 	}
-	if parts := split(gathering, enroll.CodeOf(err)); len(gathering) > 1 && len(parts) > 1 {
-		in.log.Warn("requests were not accepted together: trying them apart", "requests", len(gathering), "parts", len(parts), "code", enroll.CodeOf(err), "error", err)
+	if parts := split(batch, enroll.CodeOf(err)); len(batch) > 1 && len(parts) > 1 {
+		in.log.Warn("requests were not accepted together: trying them apart", "requests", len(batch), "parts", len(parts), "code", enroll.CodeOf(err), "error", err)
 		for _, part := range parts {
 			if rest := in.inTime(part); len(rest) > 0 { // the parts before it may have taken long
 				in.commit(rest)
@@ -187,17 +186,17 @@ func (in *Intake) commit(gathering []*waiting) {
 		}
 		return
 	}
-	in.outage.Failed(err, "requests", len(gathering), "code", enroll.CodeOf(err))
-	in.giveAll(gathering, func(i int) enroll.AcceptResult {
-		return enroll.AcceptResult{Receipt: perhaps(gathering[i].Submission), Err: err}
+	in.outage.Failed(err, "requests", len(batch), "code", enroll.CodeOf(err))
+	in.giveAll(batch, func(i int) enroll.AcceptResult {
+		return enroll.AcceptResult{Receipt: perhaps(batch[i].Submission), Err: err}
 	})
 }
 
-// giveAll answers the gathering, and commits those for whom its answers say
+// giveAll answers the batch, and commits those for whom its answers say
 // nothing.
-func (in *Intake) giveAll(gathering []*waiting, result func(i int) enroll.AcceptResult) {
+func (in *Intake) giveAll(batch []*waiting, result func(i int) enroll.AcceptResult) {
 	var left []*waiting
-	for i, w := range gathering {
+	for i, w := range batch {
 		left = append(left, in.give(w, result(i))...)
 	}
 	if left = in.inTime(left); len(left) > 0 {
@@ -205,15 +204,15 @@ func (in *Intake) giveAll(gathering []*waiting, result func(i int) enroll.Accept
 	}
 }
 
-// split takes a gathering apart so that one's trouble stays its own: by run if
+// split takes a batch apart so that one's trouble stays its own: by run if
 // somebody holds a line, and in halves if something in it cannot be stored,
 // until that stands alone. Validation should have refused it.
-func split(gathering []*waiting, code enroll.Code) [][]*waiting {
+func split(batch []*waiting, code enroll.Code) [][]*waiting {
 	switch code {
 	case enroll.LineBlocked:
 		at := make(map[string]int)
 		var byRun [][]*waiting
-		for _, w := range gathering {
+		for _, w := range batch {
 			i, seen := at[w.Run]
 			if !seen {
 				i = len(byRun)
@@ -224,8 +223,8 @@ func split(gathering []*waiting, code enroll.Code) [][]*waiting {
 		}
 		return byRun
 	case enroll.Internal:
-		half := len(gathering) / 2
-		return [][]*waiting{gathering[:half], gathering[half:]}
+		half := len(batch) / 2
+		return [][]*waiting{batch[:half], batch[half:]}
 	default:
 		return nil
 	}
@@ -271,7 +270,7 @@ func perhaps(sub enroll.Submission) enroll.Receipt {
 	return enroll.ReceiptFor(sub, enroll.Registration{ID: sub.ID})
 }
 
-// bundles returns the range of new tickets of each run in the gathering.
+// bundles returns the range of new tickets of each run in the batch.
 func bundles(results []enroll.AcceptResult) []enroll.Bundle {
 	var all []enroll.Bundle
 	at := make(map[enroll.RunID]int)

@@ -28,7 +28,7 @@ func start(t *testing.T, url string, change func(*intake.Options)) (in *intake.I
 
 func startOn(t *testing.T, ledger intake.Ledger, change func(*intake.Options)) (in *intake.Intake, rung func() []enroll.Bundle, stop func()) {
 	t.Helper()
-	o := intake.Options{Committers: 2, Waiting: 4000, Gathering: 500, CommitTimeout: 5 * time.Second}
+	o := intake.Options{Committers: 2, Waiting: 4000, Batch: 500, CommitTimeout: 5 * time.Second}
 	if change != nil {
 		change(&o)
 	}
@@ -108,7 +108,7 @@ func TestAccept(t *testing.T) {
 		pgtest.RequireSound(t, url)
 	})
 
-	t.Run("answers the same key alike, also within one gathering", func(t *testing.T) {
+	t.Run("answers the same key alike, also within one batch", func(t *testing.T) {
 		t.Parallel()
 		url := pgtest.URL(t)
 		s := pgtest.Open(t, url)
@@ -143,7 +143,7 @@ func TestAccept(t *testing.T) {
 		pgtest.RequireSound(t, url)
 	})
 
-	t.Run("refuses another body under a key within one gathering", func(t *testing.T) {
+	t.Run("refuses another body under a key within one batch", func(t *testing.T) {
 		t.Parallel()
 		url := pgtest.URL(t)
 		enrolltest.OpenRun(t, pgtest.Open(t, url), "a", nil)
@@ -161,7 +161,7 @@ func TestAccept(t *testing.T) {
 		t.Parallel()
 		url := pgtest.URL(t)
 		enrolltest.OpenRun(t, pgtest.Open(t, url), "a", nil)
-		in, _, _ := start(t, url, func(o *intake.Options) { o.Committers, o.Waiting, o.Gathering = 1, 10, 1 })
+		in, _, _ := start(t, url, func(o *intake.Options) { o.Committers, o.Waiting, o.Batch = 1, 10, 1 })
 		release := pgtest.Hold(t, url, `SELECT FROM lines FOR UPDATE`)
 		var all []enroll.Submission
 		for i := range 30 {
@@ -244,7 +244,7 @@ func TestAccept(t *testing.T) {
 		t.Parallel()
 		url := pgtest.URL(t)
 		enrolltest.OpenRun(t, pgtest.Open(t, url), "a", nil)
-		in, rung, stop := start(t, url, func(o *intake.Options) { o.Committers, o.Gathering = 1, 1 })
+		in, rung, stop := start(t, url, func(o *intake.Options) { o.Committers, o.Batch = 1, 1 })
 		release := pgtest.Hold(t, url, `SELECT FROM lines FOR UPDATE`)
 		answers := make(chan []answer)
 		go func() {

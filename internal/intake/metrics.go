@@ -6,10 +6,10 @@ import (
 )
 
 type metrics struct {
-	accepted   prometheus.Counter
-	refused    *prometheus.CounterVec
-	gatherings prometheus.Histogram
-	commits    prometheus.Histogram
+	accepted prometheus.Counter
+	refused  *prometheus.CounterVec
+	batches  prometheus.Histogram
+	commits  prometheus.Histogram
 }
 
 func newMetrics(reg prometheus.Registerer, waiting func() int) metrics {
@@ -27,8 +27,8 @@ func newMetrics(reg prometheus.Registerer, waiting func() int) metrics {
 			Name: "lastseat_requests_refused_total",
 			Help: "Requests that got no ticket, by error code.",
 		}, []string{"code"}),
-		gatherings: f.NewHistogram(prometheus.HistogramOpts{
-			Name:    "lastseat_intake_gathering_requests",
+		batches: f.NewHistogram(prometheus.HistogramOpts{
+			Name:    "lastseat_intake_batch_requests",
 			Help:    "Requests per accepting transaction.",
 			Buckets: prometheus.ExponentialBuckets(1, 2, 10),
 		}),

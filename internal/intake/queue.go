@@ -1,15 +1,19 @@
 package intake
 
 import (
+	"context"
+	"iter"
 	"sync/atomic"
 	"time"
+
+	"github.com/lastseat/lastseat/internal/batch"
 )
 
 // queue is what waits for one committer. It is bounded by its length, and by
 // the time that who comes last would wait.
 type queue struct {
 	waiting   chan *waiting
-	gathering int
+	batchSize int           // the most submissions in one transaction
 	patience  time.Duration // the longest that commits ahead may take
 
 	// In nanoseconds. Whoever joins reads them one by one: they need not fit
@@ -22,8 +26,14 @@ type queue struct {
 // moved when the clock is set.
 var epoch = time.Now()
 
-func newQueue(length, gathering int, patience time.Duration) *queue {
-	return &queue{waiting: make(chan *waiting, length), gathering: gathering, patience: patience}
+func newQueue(length, batchSize int, patience time.Duration) *queue {
+	return &queue{waiting: make(chan *waiting, length), batchSize: batchSize, patience: patience}
+}
+
+// batches yields what waits, one batch after the other, until ctx has ended and
+// nothing is left.
+func (q *queue) batches(ctx context.Context) iter.Seq[[]*waiting] {
+	return batch.Each(ctx, q.waiting, q.batchSize)
 }
 
 // join tells whether there was room.
@@ -50,7 +60,7 @@ func (q *queue) room() int {
 		ahead = max(ahead, time.Since(epoch)-time.Duration(began))
 	}
 	further := max(q.patience-ahead, 0) / max(pace, time.Microsecond)
-	return int(min(int64(q.gathering)*(1+int64(further)), int64(cap(q.waiting))))
+	return int(min(int64(q.batchSize)*(1+int64(further)), int64(cap(q.waiting))))
 }
 
 // pace is how long a commit takes at present. A slow one among fast ones does

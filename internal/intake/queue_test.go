@@ -67,29 +67,29 @@ func TestAcceptWhenCommitsAreSlow(t *testing.T) {
 		takes         = 400 * time.Millisecond
 		commitTimeout = 4 * time.Second // so that the door aims at two seconds: five commits
 	)
-	begin := func(t *testing.T, gathering int) (*intake.Intake, *slowLedger, string) {
+	begin := func(t *testing.T, batch int) (*intake.Intake, *slowLedger, string) {
 		url := pgtest.URL(t)
 		store := pgtest.Open(t, url)
 		enrolltest.OpenRun(t, store, "a", nil)
 		slow := &slowLedger{Ledger: store}
 		in, _, _ := startOn(t, slow, func(o *intake.Options) {
-			o.Committers, o.Gathering, o.CommitTimeout = 1, gathering, commitTimeout
+			o.Committers, o.Batch, o.CommitTimeout = 1, batch, commitTimeout
 		})
 		return in, slow, url
 	}
 
 	t.Run("takes as many as it can commit in good time, and says Busy to the others at once", func(t *testing.T) {
 		t.Parallel()
-		const gathering = 10
-		in, slow, url := begin(t, gathering)
+		const batch = 10
+		in, slow, url := begin(t, batch)
 		slow.takes.Store(int64(takes))
 		for i := range 2 { // it learns the pace
 			crowd(t, in, i, 1)
 		}
 		accepted, busy := crowd(t, in, 100, 500)
-		// Five gatherings and the one under way, fewer if the machine is busy. By
+		// Five batches and the one under way, fewer if the machine is busy. By
 		// length alone all 500 would be, the last of them after twenty seconds.
-		if n := len(accepted); n < 2*gathering || n > 12*gathering {
+		if n := len(accepted); n < 2*batch || n > 12*batch {
 			t.Fatalf("%d were accepted", n)
 		}
 		if longest := slices.Max(accepted); longest > commitTimeout+takes+time.Second {
@@ -103,14 +103,14 @@ func TestAcceptWhenCommitsAreSlow(t *testing.T) {
 
 	t.Run("sends away whose turn comes too late, without a commit", func(t *testing.T) {
 		t.Parallel()
-		const gathering = 10
-		in, slow, url := begin(t, gathering)
+		const batch = 10
+		in, slow, url := begin(t, batch)
 		crowd(t, in, 0, 1)
 		crowd(t, in, 1, 1) // it has learned that commits are fast
 		before := slow.commits.Load()
 		slow.takes.Store(int64(4 * takes)) // the fourth would begin too late
 		accepted, busy := crowd(t, in, 100, 500)
-		if len(accepted) < gathering || len(accepted)+len(busy) != 500 {
+		if len(accepted) < batch || len(accepted)+len(busy) != 500 {
 			t.Fatalf("%d were accepted and %d told Busy", len(accepted), len(busy))
 		}
 		for _, longest := range []time.Duration{slices.Max(accepted), slices.Max(busy)} {
@@ -128,15 +128,15 @@ func TestAcceptWhenCommitsAreSlow(t *testing.T) {
 
 	t.Run("takes who fits into the next commit, however slow, and all when commits are fast again", func(t *testing.T) {
 		t.Parallel()
-		const gathering = 100 // so that few commits do, and a busy machine is not too slow for them
-		in, slow, _ := begin(t, gathering)
+		const batch = 100 // so that few commits do, and a busy machine is not too slow for them
+		in, slow, _ := begin(t, batch)
 		slow.takes.Store(int64(4 * takes))
 		for i := range 2 {
 			crowd(t, in, i, 1)
 		}
 		slow.takes.Store(0)
-		if _, busy := crowd(t, in, 100, gathering); len(busy) > 0 {
-			t.Errorf("%d of a gathering were told Busy", len(busy))
+		if _, busy := crowd(t, in, 100, batch); len(busy) > 0 {
+			t.Errorf("%d of a batch were told Busy", len(busy))
 		}
 		crowd(t, in, 200, 1)
 		if _, busy := crowd(t, in, 300, 500); len(busy) > 0 {

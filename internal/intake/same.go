@@ -5,12 +5,12 @@ import (
 )
 
 // foldSame attaches repetitions of an IdempotencyKey to the first one of the
-// gathering, so that no two travel together. Each keeps what it says and what it
+// batch, so that no two travel together. Each keeps what it says and what it
 // may: nothing of one reaches another.
 func foldSame(all []*waiting) []*waiting {
 	type key struct{ run, key string }
 	first := make(map[key]*waiting)
-	gathering := all[:0:0]
+	batch := all[:0:0]
 	for _, w := range all {
 		if w.IdempotencyKey != "" {
 			k := key{w.Run, w.IdempotencyKey}
@@ -20,9 +20,9 @@ func foldSame(all []*waiting) []*waiting {
 			}
 			first[k] = w
 		}
-		gathering = append(gathering, w)
+		batch = append(batch, w)
 	}
-	return gathering
+	return batch
 }
 
 // give answers the submission and those that were folded into it. It returns

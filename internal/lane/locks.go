@@ -52,7 +52,7 @@ func (s *Supervisor) keepLocks(ctx context.Context) error {
 			continue
 		}
 		wait = backoff{}
-		away.Worked()
+		away.Recovered()
 		s.hold(locks)
 		s.log.Info("ready: lane lock connection established")
 		ticker := time.NewTicker(pingEvery)

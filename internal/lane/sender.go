@@ -12,9 +12,9 @@ import (
 	"github.com/redis/go-redis/v9"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/lastseat/lastseat/internal/batch"
 	"github.com/lastseat/lastseat/internal/crashpoint"
 	"github.com/lastseat/lastseat/internal/enroll"
-	"github.com/lastseat/lastseat/internal/gather"
 	"github.com/lastseat/lastseat/internal/outage"
 	"github.com/lastseat/lastseat/internal/pubsub"
 	"github.com/lastseat/lastseat/internal/taskqueue"
@@ -99,7 +99,7 @@ func (s *Sender) Run(ctx context.Context) error {
 	var g errgroup.Group
 	for range sendersAtOnce {
 		g.Go(func() error {
-			for run := range gather.Each(ctx, s.waiting, 1) {
+			for run := range batch.Each(ctx, s.waiting, 1) {
 				if !s.deliver(ctx, s.take(run[0])) && ctx.Err() != nil {
 					break // Redis is away, and the sweep finds the rest
 				}
@@ -120,7 +120,7 @@ func (s *Sender) deliver(ctx context.Context, b enroll.Bundle) bool {
 		s.outage.Failed(err, "run", b.Run, "first_ticket", b.First, "last_ticket", b.Last)
 		return false
 	}
-	s.outage.Worked()
+	s.outage.Recovered()
 	s.bundles.WithLabelValues("sent").Inc()
 	return true
 }

@@ -9,9 +9,9 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/lastseat/lastseat/internal/batch"
 	"github.com/lastseat/lastseat/internal/crashpoint"
 	"github.com/lastseat/lastseat/internal/enroll"
-	"github.com/lastseat/lastseat/internal/gather"
 	"github.com/lastseat/lastseat/internal/pubsub"
 )
 
@@ -100,7 +100,7 @@ func (s *Settler) Run(ctx context.Context) error {
 		g.Go(func() error {
 			for {
 				door.Lock()
-				turns := gather.Take(ctx, s.turns, s.terms.Budget)
+				turns := batch.Take(ctx, s.turns, s.terms.Budget)
 				if turns == nil {
 					door.Unlock()
 					return nil

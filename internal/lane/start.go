@@ -6,9 +6,9 @@ import (
 	"slices"
 	"time"
 
+	"github.com/lastseat/lastseat/internal/batch"
 	"github.com/lastseat/lastseat/internal/crashpoint"
 	"github.com/lastseat/lastseat/internal/enroll"
-	"github.com/lastseat/lastseat/internal/gather"
 )
 
 // atOnce bounds how many rings, and how many lanes that end, are seen to together.
@@ -34,7 +34,7 @@ func (s *Supervisor) ring(ctx context.Context, c call) {
 // are being taken the next gather, since with a thousand runs a statement for each
 // would hold all of them up.
 func (s *Supervisor) answer(ctx context.Context) error {
-	for calls := range gather.Each(ctx, s.rung, atOnce) {
+	for calls := range batch.Each(ctx, s.rung, atOnce) {
 		s.wake(calls)
 	}
 	return nil
@@ -171,7 +171,7 @@ func pollInterval(lanes, budget int) time.Duration {
 
 // takeLeave gives up the lanes that have ended, until ctx ends.
 func (s *Supervisor) takeLeave(ctx context.Context) error {
-	for lanes := range gather.Each(ctx, s.ended, atOnce) {
+	for lanes := range batch.Each(ctx, s.ended, atOnce) {
 		if left := s.end(lanes); len(left) > 0 {
 			s.ending.Go(func() { s.lookOnceMore(left) })
 		}

@@ -77,7 +77,7 @@ func (s *Supervisor) lookAt(ctx context.Context, runs []enroll.RunID) ([]enroll.
 		}
 		return nil, false
 	}
-	s.blind.Worked()
+	s.blind.Recovered()
 	for _, b := range behind {
 		s.recent.hear(b.RunID)
 	}

@@ -122,7 +122,7 @@ func (p *Post) handle(ctx context.Context, t *asynq.Task) error {
 		p.blind.Failed(err)
 		return nil
 	}
-	p.blind.Worked()
+	p.blind.Recovered()
 	crashpoint.Here(crashpoint.MailClaimed)
 	end, result := p.attempt(m, began.Add(claimTimeout+p.options.SendTimeout))
 	p.metrics.attempts.WithLabelValues(string(m.Kind), result).Inc()
@@ -230,7 +230,7 @@ func (p *Post) needless(m enroll.Mail) string {
 func (p *Post) reached() {
 	p.away.Store(false)
 	p.metrics.away.Set(0)
-	p.server.Worked()
+	p.server.Recovered()
 }
 
 // missed notes that the mail server is away.
@@ -303,7 +303,7 @@ func (p *Post) note(ctx context.Context, m enroll.Mail, end enroll.MailAttempt) 
 		err := p.outbox.EndMailAttempt(writing, m.ID, m.Attempt, end)
 		cancel()
 		if err == nil {
-			p.blind.Worked()
+			p.blind.Recovered()
 			return
 		}
 		p.blind.Failed(err)

@@ -135,7 +135,7 @@ func (r *Relay) enqueue(ctx context.Context, due []enroll.DueMail) (relayed, tak
 			r.queue.Failed(err)
 			return relayed, taken
 		}
-		r.queue.Worked()
+		r.queue.Recovered()
 	}
 	return relayed, taken
 }
@@ -241,7 +241,7 @@ func (r *Relay) tidy(ctx context.Context) {
 func (r *Relay) asked(ctx context.Context, err error) {
 	switch {
 	case err == nil:
-		r.blind.Worked()
+		r.blind.Recovered()
 	case errors.Is(ctx.Err(), context.Canceled): // it was told to stop
 	default:
 		r.blind.Failed(err)

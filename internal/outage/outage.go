@@ -48,8 +48,8 @@ func (l *Log) Failed(err error, args ...any) {
 	l.log.Log(context.Background(), l.level, l.fails, args...)
 }
 
-// Worked notes a success, and logs the end of an outage.
-func (l *Log) Worked() {
+// Recovered notes a success, and logs the end of an outage.
+func (l *Log) Recovered() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.since.IsZero() {

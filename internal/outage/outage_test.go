@@ -14,12 +14,12 @@ func TestLog(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
 	l := outage.New(slog.New(slog.NewTextHandler(&out, nil)), slog.LevelWarn, "the well is dry", "the well has water again")
-	l.Worked() // nothing to say
+	l.Recovered() // nothing to say
 	for range 1000 {
 		l.Failed(errors.New("no water"), "run", "go-1")
 	}
-	l.Worked()
-	l.Worked()
+	l.Recovered()
+	l.Recovered()
 	l.Failed(errors.New("no water"))
 	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
 	if len(lines) != 3 {

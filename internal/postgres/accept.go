@@ -12,7 +12,7 @@ import (
 	"github.com/lastseat/lastseat/internal/enroll"
 )
 
-// lockLines locks the heads of the lines in run order, so that two gatherings
+// lockLines locks the heads of the lines in run order, so that two batches
 // that share several runs never wait for each other in a circle. NO KEY: no key
 // changes.
 const lockLines = `
@@ -26,7 +26,7 @@ FOR NO KEY UPDATE`
 // snapshot is older than the lock it waits for, and in one statement with the
 // lock it would number from a last_ticket that is no longer the last.
 //
-// It leaves out what is in the line already (by id, if $14: a gathering that is
+// It leaves out what is in the line already (by id, if $14: a batch that is
 // tried again after a broken connection, which a correction may have given another
 // id since; by key: a client that asks again), judges the rest by one instant per
 // line that never runs backwards, and numbers what is not refused in the order it

@@ -142,7 +142,7 @@ func TestAccept(t *testing.T) {
 		requireDense(t, url, acceptors*rounds*each)
 	})
 
-	t.Run("that cannot be stored accepts nothing of the gathering", func(t *testing.T) {
+	t.Run("that cannot be stored accepts nothing of the batch", func(t *testing.T) {
 		t.Parallel()
 		url := pgtest.URL(t)
 		s := pgtest.Open(t, url)

@@ -58,7 +58,7 @@ func (c *crowd) submission() enroll.Submission {
 	return sub
 }
 
-// ask accepts a random gathering. Of what cannot be stored, such as cancelling
+// ask accepts a random batch. Of what cannot be stored, such as cancelling
 // what is no registration twice, nothing comes into the line.
 func (c *crowd) ask(ctx context.Context, s *postgres.Store) error {
 	var all []enroll.Submission

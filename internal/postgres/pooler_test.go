@@ -87,7 +87,7 @@ func TestCheckSettings(t *testing.T) {
 	}
 }
 
-// BenchmarkModes accepts and settles people, so many in a gathering, by each way to
+// BenchmarkModes accepts and settles people, so many in a batch, by each way to
 // the server that is supported, in turns. docs/operations.md has its numbers.
 func BenchmarkModes(b *testing.B) {
 	direct := pgtest.URL(b)
@@ -102,16 +102,16 @@ func BenchmarkModes(b *testing.B) {
 		{"unprepared", pgtest.OpenWith(b, direct, unprepared)},
 		{"pgbouncer", pgtest.OpenWith(b, through, unprepared)},
 	}
-	for _, gathering := range []int{1, 20, 100} {
-		b.Run(fmt.Sprintf("%d_in_a_gathering", gathering), func(b *testing.B) {
+	for _, batch := range []int{1, 20, 100} {
+		b.Run(fmt.Sprintf("%d_in_a_batch", batch), func(b *testing.B) {
 			took := make([][]float64, len(modes)) // µs for each of the people
 			for round := 0; b.Loop(); round++ {
 				for i, m := range modes {
-					slug := fmt.Sprintf("%s-%d-%d-%d", m.name, gathering, b.N, round)
+					slug := fmt.Sprintf("%s-%d-%d-%d", m.name, batch, b.N, round)
 					run := enrolltest.OpenRun(b, m.store, slug, enrolltest.Seats(30))
 					began := time.Now()
-					acceptAndSettle(b, m.store, run, slug, gathering)
-					took[i] = append(took[i], float64(time.Since(began).Microseconds())/float64(5*gathering))
+					acceptAndSettle(b, m.store, run, slug, batch)
+					took[i] = append(took[i], float64(time.Since(began).Microseconds())/float64(5*batch))
 				}
 			}
 			b.ReportMetric(0, "ns/op")
@@ -123,13 +123,13 @@ func BenchmarkModes(b *testing.B) {
 	}
 }
 
-// acceptAndSettle does so for five gatherings.
-func acceptAndSettle(b *testing.B, s *postgres.Store, run enroll.RunID, slug string, gathering int) {
+// acceptAndSettle does so for five batches.
+func acceptAndSettle(b *testing.B, s *postgres.Store, run enroll.RunID, slug string, batch int) {
 	b.Helper()
 	for i := range 5 {
 		var all []enroll.Submission
-		for n := range gathering {
-			all = append(all, enrolltest.Person(slug, i*gathering+n))
+		for n := range batch {
+			all = append(all, enrolltest.Person(slug, i*batch+n))
 		}
 		if _, err := s.Accept(b.Context(), all); err != nil {
 			b.Fatal(err)

@@ -16,8 +16,8 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/lastseat/lastseat/internal/batch"
 	"github.com/lastseat/lastseat/internal/enroll"
-	"github.com/lastseat/lastseat/internal/gather"
 	"github.com/lastseat/lastseat/internal/outage"
 )
 
@@ -125,7 +125,7 @@ func (a *Announcer) Announce(s Settled) {
 
 // Run publishes until ctx ends, then what is still waiting.
 func (a *Announcer) Run(ctx context.Context) error {
-	for all := range gather.Each(ctx, a.waiting, 256) {
+	for all := range batch.Each(ctx, a.waiting, 256) {
 		// Outlives ctx, so that the last decisions are told before the end.
 		publishing, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 		_, _ = a.client.Pipelined(publishing, func(p redis.Pipeliner) error {
@@ -161,7 +161,7 @@ func listen(ctx context.Context, c redis.UniversalClient, channel string, log *s
 		"there is a subscription to Redis again")
 	for {
 		err := subscribe(ctx, c, channel, log, func() {
-			away.Worked()
+			away.Recovered()
 			connected()
 		}, each)
 		if ctx.Err() != nil {

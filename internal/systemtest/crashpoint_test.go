@@ -55,7 +55,7 @@ var crashes = map[crashpoint.Point]crash{
 //
 //	the commit that accepts     internal/intake and internal/postgres, TestAcceptOverABrokenConnection;
 //	                            internal/httpapi, TestPostgres_that_breaks_off_during_a_commit_costs_no_ticket
-//	the end of a waiting list   internal/housekeeping, TestTheEndOfAListIsLost
+//	the end of a waiting list   internal/waitlist, TestTheEndOfAListIsLost
 //	what settling reads         internal/postgres, TestSettleAtTheSameTime/a_settler_whose_connection_dies_…;
 //	                            internal/lane, TestWhatASettlementReadsIsLostWithoutNotice
 //	what settling commits       internal/lane, TestTheReplyToASettlementIsLost
@@ -66,7 +66,7 @@ var crashes = map[crashpoint.Point]crash{
 //	what is announced           internal/watch, TestWait/finds_out_by_itself_when_a_message_is_lost
 //	relay, post and the outbox  internal/mailqueue, TestAWordToTheOutboxIsLost
 //	relay, post and the queue   internal/mailqueue, TestAWordToTheQueueIsLost
-//	the answer to a mail        internal/courier, TestReuse/a_message_is_handed_over_once_…;
+//	the answer to a mail        internal/smtp, TestReuse/a_message_is_handed_over_once_…;
 //	                            TestAWorkerThatIsKilledBeforeItNotesWhatItSent
 func TestCrashPoints(t *testing.T) {
 	t.Parallel()

@@ -34,12 +34,12 @@ type crush struct {
 	took   map[string][]time.Duration
 }
 
-func newCrush(t testing.TB, gathering int) *crush {
+func newCrush(t testing.TB, batch int) *crush {
 	t.Helper()
 	c := &crush{site: newSite(t)}
 	enrolltest.OpenRun(t, pgtest.Open(t, c.url), "a", enrolltest.Seats(seats))
 	c.proxy = pgtest.NewProxy(t, c.url)
-	c.api = c.start("api", "LASTSEAT_POSTGRES_URL="+c.proxy.URL(), "LASTSEAT_INTAKE_GATHERING="+strconv.Itoa(gathering))
+	c.api = c.start("api", "LASTSEAT_POSTGRES_URL="+c.proxy.URL(), "LASTSEAT_INTAKE_BATCH="+strconv.Itoa(batch))
 	c.start("worker")
 	// Everybody keeps the connection, or connecting would be what is measured.
 	c.http = &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 10_000}}
@@ -137,7 +137,7 @@ func (c *crush) acceptedPerSecond(from, to time.Time) float64 {
 // overloaded is what was seen of an overload.
 type overloaded struct {
 	saturated, accepted float64       // a second: of as many as can be, and of three times as many
-	gathering           float64       // requests in a commit meanwhile
+	batch               float64       // requests in a commit meanwhile
 	refusal             time.Duration // the 99th percentile of 503s
 	acceptance          time.Duration // the longest that somebody who was accepted waited
 	memory              float64       // MiB, at most
@@ -146,20 +146,20 @@ type overloaded struct {
 
 // overload delays commits, offers three times what can be accepted at most for d,
 // and takes the delay away. usual is the longest that anybody waits in good times.
-func (c *crush) overload(gathering int, d, usual time.Duration) (o overloaded) {
+func (c *crush) overload(batch int, d, usual time.Duration) (o overloaded) {
 	c.t.Helper()
 	c.ask()
 	c.proxy.Delay(slowCommit)
-	o.saturated = c.saturate(2*gathering, 3*time.Second)
+	o.saturated = c.saturate(2*batch, 3*time.Second)
 	if len(c.counts) != 1 {
 		c.t.Errorf("although all that ask can wait, they are told %v", c.counts)
 	}
 
 	c.forget()
-	offered := 3 * float64(gathering) / slowCommit.Seconds() // of commits that take no time but the delay
-	began, commits, requests := time.Now(), c.api.metric("lastseat_intake_gathering_requests_count"), c.api.metric("lastseat_intake_gathering_requests_sum")
+	offered := 3 * float64(batch) / slowCommit.Seconds() // of commits that take no time but the delay
+	began, commits, requests := time.Now(), c.api.metric("lastseat_intake_batch_requests_count"), c.api.metric("lastseat_intake_batch_requests_sum")
 	o.memory = c.offer(offered, d)
-	o.gathering = (c.api.metric("lastseat_intake_gathering_requests_sum") - requests) / (c.api.metric("lastseat_intake_gathering_requests_count") - commits)
+	o.batch = (c.api.metric("lastseat_intake_batch_requests_sum") - requests) / (c.api.metric("lastseat_intake_batch_requests_count") - commits)
 	o.accepted = c.acceptedPerSecond(began, began.Add(d))
 	for said, n := range c.counts {
 		if said != "202" && said != "503 busy" {
@@ -193,14 +193,14 @@ func (c *crush) overload(gathering int, d, usual time.Duration) (o overloaded) {
 
 func TestThreeTimesWhatCanBeAccepted(t *testing.T) {
 	t.Parallel()
-	const gathering = 40 // 160 a second
-	c := newCrush(t, gathering)
-	o := c.overload(gathering, 4*time.Second, time.Second)
+	const batch = 40 // 160 a second
+	c := newCrush(t, batch)
+	o := c.overload(batch, 4*time.Second, time.Second)
 	// How fast commits are is the machine's business while other tests run, and
 	// the benchmark's: here it counts that they are full, but for the first and
 	// the last.
-	if o.gathering < 0.8*gathering || o.accepted < 0.5*o.saturated {
-		t.Errorf("%.0f/s were accepted under overload, %.0f in a commit, and %.0f/s can be", o.accepted, o.gathering, o.saturated)
+	if o.batch < 0.8*batch || o.accepted < 0.5*o.saturated {
+		t.Errorf("%.0f/s were accepted under overload, %.0f in a commit, and %.0f/s can be", o.accepted, o.batch, o.saturated)
 	}
 	// Who is refused only at its turn has waited for three seconds.
 	if o.refusal > 2*time.Second {
@@ -223,10 +223,10 @@ func TestThreeTimesWhatCanBeAccepted(t *testing.T) {
 // BenchmarkOverload is a minute of it: -benchtime 1x. docs/operations.md has the
 // numbers.
 func BenchmarkOverload(b *testing.B) {
-	const gathering = 100 // 400 a second
+	const batch = 100 // 400 a second
 	for b.Loop() {
-		c := newCrush(b, gathering)
-		o := c.overload(gathering, time.Minute, 100*time.Millisecond)
+		c := newCrush(b, batch)
+		o := c.overload(batch, time.Minute, 100*time.Millisecond)
 		if o.accepted < 0.9*o.saturated {
 			b.Errorf("%.0f/s were accepted under overload, and %.0f/s can be", o.accepted, o.saturated)
 		}

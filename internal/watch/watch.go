@@ -1,7 +1,7 @@
 // Package watch lets many people wait for their registrations at the cost of a
 // few reads.
 //
-// It owns who waits for what in one API process. It reads gatherings of
+// It owns who waits for what in one API process. It reads batches of
 // registrations, never one per person, and never keeps a connection for a
 // person. It must not know HTTP or SQL, nor where messages come from.
 package watch
@@ -15,8 +15,8 @@ import (
 	"github.com/google/uuid"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/lastseat/lastseat/internal/batch"
 	"github.com/lastseat/lastseat/internal/enroll"
-	"github.com/lastseat/lastseat/internal/gather"
 )
 
 const (
@@ -219,7 +219,7 @@ func (w *Watch) Run(ctx context.Context) error {
 	var g errgroup.Group
 	for range readersAtOnce {
 		g.Go(func() error {
-			for all := range gather.Each(ctx, w.reads, readAtOnce) {
+			for all := range batch.Each(ctx, w.reads, readAtOnce) {
 				w.answer(all)
 			}
 			return nil

@@ -1,8 +1,8 @@
-// Package gather holds the one idea by which Lastseat is fast: whoever is ready
-// takes everything that waits at that instant and does it in one go. Nobody
-// waits for a timer; while one gathering is on its way to the database, the
-// next one forms.
-package gather
+// Package batch holds the one idea that makes Lastseat fast: a worker that is
+// ready takes everything that waits at that instant and does it in one go. There
+// is no timer to wait for: while one batch is on its way to the database, the next
+// one forms.
+package batch
 
 import (
 	"context"
@@ -30,7 +30,7 @@ func Take[T any](ctx context.Context, ch <-chan T, most int) []T {
 	return taken
 }
 
-// Each yields one gathering after the other until ctx has ended and nothing is
+// Each yields one batch after the other until ctx has ended and nothing is
 // left: what waits at the end is still done.
 func Each[T any](ctx context.Context, ch <-chan T, most int) iter.Seq[[]T] {
 	return func(yield func([]T) bool) {

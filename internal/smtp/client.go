@@ -1,8 +1,8 @@
-// Package courier delivers composed messages to one mail server over SMTP. It
+// Package smtp delivers composed messages to one mail server over SMTP. It
 // owns the connections to that server, how long they may take and how they are
 // used again, and what an answer of the server means for a mail. It must not
 // know what a message tells, and not when one is tried again.
-package courier
+package smtp
 
 import (
 	"bytes"
@@ -39,9 +39,9 @@ type Options struct {
 	RootCAs *x509.CertPool // nil = the system's
 }
 
-// Courier keeps connections to the mail server, at most one for each Send under
+// Client keeps connections to the mail server, at most one for each Send under
 // way. It is safe for concurrent use.
-type Courier struct {
+type Client struct {
 	o    Options
 	host string
 	tls  *tls.Config
@@ -53,8 +53,8 @@ type Courier struct {
 	closed bool
 }
 
-// New returns a Courier. It connects when something is to be sent.
-func New(o Options) (*Courier, error) {
+// New returns a Client. It connects when something is to be sent.
+func New(o Options) (*Client, error) {
 	host, _, err := net.SplitHostPort(o.Address)
 	if err != nil {
 		return nil, fmt.Errorf("reading the mail server's address: %w", err)
@@ -70,15 +70,15 @@ func New(o Options) (*Courier, error) {
 			return nil, fmt.Errorf("finding the host's name: %w", err)
 		}
 	}
-	return &Courier{
+	return &Client{
 		o:    o,
 		host: host,
 		tls:  &tls.Config{ServerName: host, RootCAs: o.RootCAs, MinVersion: tls.VersionTLS12},
 	}, nil
 }
 
-// letter is a message as it is handed over.
-type letter struct {
+// message is a message as it is handed over.
+type message struct {
 	from, to string // in angle brackets
 	text     []byte
 }
@@ -87,13 +87,13 @@ type letter struct {
 // has taken it, else an *enroll.SendError; it ends when ctx does, which that
 // error then wraps. A message whose answer got lost may have been delivered all
 // the same.
-func (c *Courier) Send(ctx context.Context, m *mail.Msg) error {
-	l, err := seal(m)
+func (c *Client) Send(ctx context.Context, m *mail.Msg) error {
+	msg, err := encode(m)
 	if err != nil {
 		return &enroll.SendError{Code: enroll.Internal, Err: err}
 	}
-	if s := c.take(); s != nil {
-		if stale, err := c.deliver(ctx, s, l); !stale {
+	if s := c.takeIdle(); s != nil {
+		if stale, err := c.deliver(ctx, s, msg); !stale {
 			return err
 		}
 	}
@@ -101,26 +101,26 @@ func (c *Courier) Send(ctx context.Context, m *mail.Msg) error {
 	if err != nil {
 		return err
 	}
-	_, err = c.deliver(ctx, s, l)
+	_, err = c.deliver(ctx, s, msg)
 	return err
 }
 
-// seal writes the whole message down before the server hears of it. Its errors
+// encode writes the whole message into memory before anything is sent. Its errors
 // hold nothing of the message.
-func seal(m *mail.Msg) (letter, error) {
+func encode(m *mail.Msg) (message, error) {
 	from, err := m.GetSender(false)
 	if err != nil {
-		return letter{}, errors.New("the message has no sender")
+		return message{}, errors.New("the message has no sender")
 	}
 	to, err := m.GetRecipients()
 	if err != nil || len(to) != 1 {
-		return letter{}, fmt.Errorf("the message has %d recipients, not one", len(to))
+		return message{}, fmt.Errorf("the message has %d recipients, not one", len(to))
 	}
 	var text bytes.Buffer
 	if _, err := m.WriteTo(&text); err != nil {
-		return letter{}, errors.New("the message cannot be written down")
+		return message{}, errors.New("the message cannot be written down")
 	}
-	return letter{from, to[0], pullUp(text.Bytes())}, nil
+	return message{from, to[0], pullUp(text.Bytes())}, nil
 }
 
 // emptyStart is a header whose first line holds its name and nothing else.
@@ -129,19 +129,19 @@ var emptyStart = regexp.MustCompile(`(?m)^([!-9;-~]+:)\r\n[ \t]+`)
 // pullUp puts the first word of each header on the line of its name. go-mail
 // ends the line before a first word that is long, and some mail programs then
 // show no sender.
-func pullUp(message []byte) []byte {
-	head, body, _ := bytes.Cut(message, []byte("\r\n\r\n"))
+func pullUp(text []byte) []byte {
+	head, body, _ := bytes.Cut(text, []byte("\r\n\r\n"))
 	return slices.Concat(emptyStart.ReplaceAll(head, []byte("$1 ")), []byte("\r\n\r\n"), body)
 }
 
-// deliver hands the letter over, and keeps the connection if it can be used
+// deliver hands the message over, and keeps the connection if it can be used
 // again. A failure is stale if it may lie in how old the connection was: servers
 // end one that idled, or that has carried many messages, whenever they like.
-func (c *Courier) deliver(ctx context.Context, s *session, l letter) (stale bool, err error) {
+func (c *Client) deliver(ctx context.Context, s *session, msg message) (stale bool, err error) {
 	within, cancel := context.WithTimeout(ctx, c.o.SendTimeout)
 	defer cancel()
 	release := s.conn.bind(within)
-	step, failure := s.transfer(l)
+	step, failure := s.transfer(msg)
 	var code enroll.Code
 	clean := true
 	if failure != nil {
@@ -157,14 +157,14 @@ func (c *Courier) deliver(ctx context.Context, s *session, l letter) (stale bool
 			!errors.Is(failure, os.ErrDeadlineExceeded)
 	}
 	// What came unasked would be taken for the answer to the next command.
-	if !release() || !clean || s.Text.R.Buffered() > 0 || !c.keep(s) {
+	if !release() || !clean || s.Text.R.Buffered() > 0 || !c.putIdle(s) {
 		s.conn.Close()
 	}
 	return stale, err
 }
 
-// take returns the connection used last, or nil.
-func (c *Courier) take() *session {
+// takeIdle returns the connection used last, or nil.
+func (c *Client) takeIdle() *session {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if len(c.idle) == 0 {
@@ -177,8 +177,8 @@ func (c *Courier) take() *session {
 	return s
 }
 
-// keep puts the connection aside for the next message, unless there will be none.
-func (c *Courier) keep(s *session) bool {
+// putIdle puts the connection aside for the next message, unless there will be none.
+func (c *Client) putIdle(s *session) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.closed {
@@ -198,7 +198,7 @@ func (c *Courier) keep(s *session) bool {
 
 // Close says goodbye on the idle connections, within a second. One that a Send
 // still uses is closed when that ends. The error is always nil.
-func (c *Courier) Close() error {
+func (c *Client) Close() error {
 	c.mu.Lock()
 	c.closed = true
 	for _, s := range c.idle {

@@ -1,4 +1,4 @@
-package gather_test
+package batch_test
 
 import (
 	"context"
@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/lastseat/lastseat/internal/gather"
+	"github.com/lastseat/lastseat/internal/batch"
 )
 
 func TestTake(t *testing.T) {
@@ -20,14 +20,14 @@ func TestTake(t *testing.T) {
 	}
 	t.Run("takes all that waits in order", func(t *testing.T) {
 		t.Parallel()
-		if got := gather.Take(t.Context(), fill(3), 10); !slices.Equal(got, []int{0, 1, 2}) {
+		if got := batch.Take(t.Context(), fill(3), 10); !slices.Equal(got, []int{0, 1, 2}) {
 			t.Errorf("got %v", got)
 		}
 	})
 	t.Run("leaves what is beyond the most", func(t *testing.T) {
 		t.Parallel()
 		ch := fill(5)
-		first, second := gather.Take(t.Context(), ch, 3), gather.Take(t.Context(), ch, 3)
+		first, second := batch.Take(t.Context(), ch, 3), batch.Take(t.Context(), ch, 3)
 		if !slices.Equal(first, []int{0, 1, 2}) || !slices.Equal(second, []int{3, 4}) {
 			t.Errorf("got %v and %v", first, second)
 		}
@@ -36,7 +36,7 @@ func TestTake(t *testing.T) {
 		t.Parallel()
 		ch := make(chan int)
 		time.AfterFunc(10*time.Millisecond, func() { ch <- 7 })
-		if got := gather.Take(t.Context(), ch, 3); !slices.Equal(got, []int{7}) {
+		if got := batch.Take(t.Context(), ch, 3); !slices.Equal(got, []int{7}) {
 			t.Errorf("got %v", got)
 		}
 	})
@@ -46,7 +46,7 @@ func TestTake(t *testing.T) {
 		cancel()
 		ch := fill(4)
 		var all []int
-		for got := range gather.Each(ctx, ch, 3) {
+		for got := range batch.Each(ctx, ch, 3) {
 			all = append(all, got...)
 		}
 		if !slices.Equal(all, []int{0, 1, 2, 3}) {

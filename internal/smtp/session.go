@@ -1,4 +1,4 @@
-package courier
+package smtp
 
 import (
 	"context"
@@ -36,7 +36,7 @@ type session struct {
 
 // connect returns a session, logged in. Its failures are those of the server and
 // of no mail in particular: enroll.Unavailable.
-func (c *Courier) connect(ctx context.Context) (*session, error) {
+func (c *Client) connect(ctx context.Context) (*session, error) {
 	within, cancel := context.WithTimeout(ctx, c.o.ConnectTimeout)
 	defer cancel()
 	tcp, err := new(net.Dialer).DialContext(within, "tcp", c.o.Address)
@@ -59,7 +59,7 @@ func (c *Courier) connect(ctx context.Context) (*session, error) {
 // greet speaks from the greeting to the login. go-mail's own way from dialling to
 // login is not taken: it leaves the connection open when it fails, and knows no
 // implicit TLS on a connection that somebody else has dialled.
-func (c *Courier) greet(ctx context.Context, s *session) (step string, err error) {
+func (c *Client) greet(ctx context.Context, s *session) (step string, err error) {
 	var line net.Conn = s.conn
 	if c.o.TLS == "implicit" {
 		secure := tls.Client(s.conn, c.tls)
@@ -93,7 +93,7 @@ func (c *Courier) greet(ctx context.Context, s *session) (step string, err error
 // encrypted or the host is this one. What would do without encryption is left
 // out: CRAM-MD5 is broken, and SCRAM lets the server choose for how long we
 // compute.
-func (c *Courier) login(s *session) error {
+func (c *Client) login(s *session) error {
 	_, offered := s.Extension("AUTH")
 	mechanisms := strings.Fields(offered)
 	switch {
@@ -105,22 +105,22 @@ func (c *Courier) login(s *session) error {
 	return errNoLogin
 }
 
-// transfer hands the letter over and returns the step it failed at. After a
+// transfer hands the message over and returns the step it failed at. After a
 // failure of textStep without an answer, the connection must be closed and
 // nothing more be said on it: a further command would first end the message, and
 // a part of it would be delivered.
-func (s *session) transfer(l letter) (step string, err error) {
-	if err := s.Mail(l.from); err != nil {
+func (s *session) transfer(msg message) (step string, err error) {
+	if err := s.Mail(msg.from); err != nil {
 		return mailStep, err
 	}
-	if err := s.Rcpt(l.to); err != nil {
+	if err := s.Rcpt(msg.to); err != nil {
 		return rcptStep, err
 	}
 	w, err := s.Data()
 	if err != nil {
 		return dataStep, err
 	}
-	if _, err := w.Write(l.text); err != nil {
+	if _, err := w.Write(msg.text); err != nil {
 		return textStep, err
 	}
 	if err := w.Close(); err != nil && !accepted(err) {

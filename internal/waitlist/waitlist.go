@@ -1,9 +1,8 @@
-// Package housekeeping does what has to happen at a time, and not because
-// somebody asks: so far, it ends the waiting lists whose time has come.
+// Package waitlist ends the waiting lists whose time has come.
 //
-// It does so by requests in the line like everybody else. It must not know how
-// they are settled.
-package housekeeping
+// It does so by requests in the line, like every other change. It must not know
+// how they are settled.
+package waitlist
 
 import (
 	"context"
@@ -25,8 +24,8 @@ type Ledger interface {
 	Accept(ctx context.Context, submissions []enroll.Submission) ([]enroll.AcceptResult, error)
 }
 
-// turnTimeout bounds one turn.
-const turnTimeout = 5 * time.Second
+// passTimeout bounds one pass over the lists.
+const passTimeout = 5 * time.Second
 
 // Run looks every interval, until ctx ends, and calls ring for what it put into
 // a line. Any number of processes may do so: the end of a list is one request,
@@ -37,9 +36,9 @@ func Run(ctx context.Context, ledger Ledger, interval time.Duration, ring func(e
 	ticker := time.NewTicker(interval)
 	defer ticker.Stop()
 	for {
-		switch err := endLists(ctx, ledger, ring, log); {
+		switch err := EndDue(ctx, ledger, ring, log); {
 		case err == nil:
-			trouble.Worked()
+			trouble.Recovered()
 		case ctx.Err() == nil:
 			trouble.Failed(err)
 		}
@@ -51,10 +50,10 @@ func Run(ctx context.Context, ledger Ledger, interval time.Duration, ring func(e
 	}
 }
 
-// endLists asks for the end of each list by itself, so that what is wrong with
+// EndDue asks for the end of each due list by itself, so that what is wrong with
 // one run delays no other. It returns the first error, after trying all.
-func endLists(ctx context.Context, ledger Ledger, ring func(enroll.Bundle), log *slog.Logger) error {
-	ctx, cancel := context.WithTimeout(ctx, turnTimeout)
+func EndDue(ctx context.Context, ledger Ledger, ring func(enroll.Bundle), log *slog.Logger) error {
+	ctx, cancel := context.WithTimeout(ctx, passTimeout)
 	defer cancel()
 	runs, err := ledger.ListsToEnd(ctx)
 	if err != nil {
@@ -65,14 +64,14 @@ func endLists(ctx context.Context, ledger Ledger, ring func(enroll.Bundle), log 
 		if ctx.Err() != nil {
 			break // the others come next time
 		}
-		if err := endList(ctx, ledger, run, ring, log); err != nil && first == nil {
+		if err := end(ctx, ledger, run, ring, log); err != nil && first == nil {
 			first = fmt.Errorf("run %s: %w", run, err)
 		}
 	}
 	return first
 }
 
-func endList(ctx context.Context, ledger Ledger, run string, ring func(enroll.Bundle), log *slog.Logger) error {
+func end(ctx context.Context, ledger Ledger, run string, ring func(enroll.Bundle), log *slog.Logger) error {
 	results, err := ledger.Accept(ctx, []enroll.Submission{enroll.NewScheduledCloseWaitlist(run)})
 	if err != nil {
 		return err

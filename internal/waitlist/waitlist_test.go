@@ -1,4 +1,4 @@
-package housekeeping_test
+package waitlist_test
 
 import (
 	"context"
@@ -13,16 +13,16 @@ import (
 
 	"github.com/lastseat/lastseat/internal/enroll"
 	"github.com/lastseat/lastseat/internal/enrolltest"
-	"github.com/lastseat/lastseat/internal/housekeeping"
 	"github.com/lastseat/lastseat/internal/pgtest"
 	"github.com/lastseat/lastseat/internal/postgres"
+	"github.com/lastseat/lastseat/internal/waitlist"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // counted is a ledger that counts how often it was looked into.
 type counted struct {
-	housekeeping.Ledger
+	waitlist.Ledger
 	turns atomic.Int64
 }
 
@@ -88,7 +88,7 @@ func TestAWaitingListEndsAtItsTime(t *testing.T) {
 	processes := []*counted{{Ledger: s}, {Ledger: s}}
 	for _, p := range processes {
 		wg.Go(func() {
-			if err := housekeeping.Run(ctx, p, 20*time.Millisecond, ring, slog.New(slog.DiscardHandler)); err != nil {
+			if err := waitlist.Run(ctx, p, 20*time.Millisecond, ring, slog.New(slog.DiscardHandler)); err != nil {
 				t.Error(err)
 			}
 		})
@@ -130,7 +130,7 @@ func TestItGoesOnWhenTheDatabaseIsBack(t *testing.T) {
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() {
-		ended <- housekeeping.Run(ctx, through, 20*time.Millisecond, func(b enroll.Bundle) { rung <- b }, slog.New(slog.DiscardHandler))
+		ended <- waitlist.Run(ctx, through, 20*time.Millisecond, func(b enroll.Bundle) { rung <- b }, slog.New(slog.DiscardHandler))
 	}()
 	proxy.Set(pgtest.None)
 	<-rung
@@ -142,7 +142,7 @@ func TestItGoesOnWhenTheDatabaseIsBack(t *testing.T) {
 
 // brittle is a ledger whose first acceptance goes through a proxy that loses it.
 type brittle struct {
-	housekeeping.Ledger
+	waitlist.Ledger
 	proxied *postgres.Store
 	cut     func()
 	lost    error
@@ -183,7 +183,7 @@ func TestTheEndOfAListIsLost(t *testing.T) {
 			ctx, stop := context.WithCancel(context.Background())
 			ended := make(chan error, 1)
 			go func() {
-				ended <- housekeeping.Run(ctx, turning, 20*time.Millisecond, func(enroll.Bundle) { rung++ }, slog.New(slog.DiscardHandler))
+				ended <- waitlist.Run(ctx, turning, 20*time.Millisecond, func(enroll.Bundle) { rung++ }, slog.New(slog.DiscardHandler))
 			}()
 			enrolltest.WaitUntil(t, func() bool { return turning.turns.Load() >= 5 })
 			stop()
@@ -232,7 +232,7 @@ func TestListsEndBesideOnesThatDoNot(t *testing.T) {
 	ended := make(chan error, 1)
 	ledger := &patient{Ledger: s}
 	go func() {
-		ended <- housekeeping.Run(ctx, ledger, 20*time.Millisecond, func(b enroll.Bundle) { rung <- b.Run }, slog.New(slog.DiscardHandler))
+		ended <- waitlist.Run(ctx, ledger, 20*time.Millisecond, func(b enroll.Bundle) { rung <- b.Run }, slog.New(slog.DiscardHandler))
 	}()
 	if first := <-rung; first != "healthy" {
 		t.Errorf("the list of %s ends first", first)
@@ -254,7 +254,7 @@ func TestListsEndBesideOnesThatDoNot(t *testing.T) {
 
 // patient is a ledger that notes for which runs requests come, each by itself.
 type patient struct {
-	housekeeping.Ledger
+	waitlist.Ledger
 	asked []string
 }
 

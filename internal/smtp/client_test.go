@@ -1,4 +1,4 @@
-package courier_test
+package smtp_test
 
 import (
 	"context"
@@ -13,9 +13,9 @@ import (
 	"github.com/wneessen/go-mail"
 	"go.uber.org/goleak"
 
-	"github.com/lastseat/lastseat/internal/courier"
 	"github.com/lastseat/lastseat/internal/enroll"
 	"github.com/lastseat/lastseat/internal/enrolltest"
+	"github.com/lastseat/lastseat/internal/smtp"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -27,14 +27,14 @@ const (
 	short = 150 * time.Millisecond                 // one that must
 )
 
-// newCourier returns a courier with long timeouts, unless changed.
-func newCourier(t *testing.T, address string, change func(*courier.Options)) *courier.Courier {
+// newClient returns a client with long timeouts, unless changed.
+func newClient(t *testing.T, address string, change func(*smtp.Options)) *smtp.Client {
 	t.Helper()
-	o := courier.Options{Address: address, TLS: "none", Hello: "lastseat.test", ConnectTimeout: long, SendTimeout: long, IdleTimeout: long}
+	o := smtp.Options{Address: address, TLS: "none", Hello: "lastseat.test", ConnectTimeout: long, SendTimeout: long, IdleTimeout: long}
 	if change != nil {
 		change(&o)
 	}
-	c, err := courier.New(o)
+	c, err := smtp.New(o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,7 +63,7 @@ func newMessage(t *testing.T, from string, to ...string) *mail.Msg {
 	return m
 }
 
-func requireSent(t *testing.T, c *courier.Courier) {
+func requireSent(t *testing.T, c *smtp.Client) {
 	t.Helper()
 	if err := c.Send(t.Context(), message(t, ann)); err != nil {
 		t.Fatalf("sending: %v", err)
@@ -72,7 +72,7 @@ func requireSent(t *testing.T, c *courier.Courier) {
 
 // requireFailure sends, insists on a failure of the code, and that its text gives
 // nothing away.
-func requireFailure(ctx context.Context, t *testing.T, c *courier.Courier, code enroll.Code) *enroll.SendError {
+func requireFailure(ctx context.Context, t *testing.T, c *smtp.Client, code enroll.Code) *enroll.SendError {
 	t.Helper()
 	began := time.Now()
 	err := c.Send(ctx, message(t, ann))
@@ -113,20 +113,20 @@ func once(step string, a answer) func(int, string, int) answer {
 
 func TestNew(t *testing.T) {
 	t.Parallel()
-	sound := courier.Options{Address: "mail.example.com:587", TLS: "starttls", ConnectTimeout: 1, SendTimeout: 1, IdleTimeout: 1}
-	if _, err := courier.New(sound); err != nil {
+	sound := smtp.Options{Address: "mail.example.com:587", TLS: "starttls", ConnectTimeout: 1, SendTimeout: 1, IdleTimeout: 1}
+	if _, err := smtp.New(sound); err != nil {
 		t.Errorf("sound options: %v", err)
 	}
-	for name, spoil := range map[string]func(*courier.Options){
-		"no port":            func(o *courier.Options) { o.Address = "mail.example.com" },
-		"an unknown TLS":     func(o *courier.Options) { o.TLS = "opportunistic" },
-		"no connect timeout": func(o *courier.Options) { o.ConnectTimeout = 0 },
-		"no send timeout":    func(o *courier.Options) { o.SendTimeout = 0 },
-		"no idle timeout":    func(o *courier.Options) { o.IdleTimeout = -1 },
+	for name, spoil := range map[string]func(*smtp.Options){
+		"no port":            func(o *smtp.Options) { o.Address = "mail.example.com" },
+		"an unknown TLS":     func(o *smtp.Options) { o.TLS = "opportunistic" },
+		"no connect timeout": func(o *smtp.Options) { o.ConnectTimeout = 0 },
+		"no send timeout":    func(o *smtp.Options) { o.SendTimeout = 0 },
+		"no idle timeout":    func(o *smtp.Options) { o.IdleTimeout = -1 },
 	} {
 		o := sound
 		spoil(&o)
-		if _, err := courier.New(o); err == nil {
+		if _, err := smtp.New(o); err == nil {
 			t.Errorf("%s: no error", name)
 		}
 	}
@@ -139,7 +139,7 @@ func TestSendToAnHonestServer(t *testing.T) {
 			t.Run(fmt.Sprintf("TLS is %s, login is %t", encryption, login), func(t *testing.T) {
 				t.Parallel()
 				s := newServer(t, encryption, "127.0.0.1")
-				c := newCourier(t, s.address, func(o *courier.Options) {
+				c := newClient(t, s.address, func(o *smtp.Options) {
 					o.TLS, o.RootCAs = encryption, s.roots
 					if login {
 						o.Username, o.Password = username, password
@@ -179,7 +179,7 @@ func TestSendToAnHonestServer(t *testing.T) {
 	t.Run("no header begins with an empty line", func(t *testing.T) {
 		t.Parallel()
 		s := newServer(t, "none", "")
-		c := newCourier(t, s.address, nil)
+		c := newClient(t, s.address, nil)
 		to := strings.Repeat("a", 64) + "@" + strings.Repeat("b.", 50) + "example"
 		m := newMessage(t, `"`+strings.Repeat("講習会", 20)+`" <school@example.com>`, to)
 		m.Subject(strings.Repeat("Ü", 100))
@@ -204,7 +204,7 @@ func TestSendToAnHonestServer(t *testing.T) {
 		t.Run(encryption+" with a certificate nobody vouches for", func(t *testing.T) {
 			t.Parallel()
 			s := newServer(t, encryption, "127.0.0.1")
-			c := newCourier(t, s.address, func(o *courier.Options) { o.TLS = encryption })
+			c := newClient(t, s.address, func(o *smtp.Options) { o.TLS = encryption })
 			e := requireFailure(t.Context(), t, c, enroll.Unavailable)
 			if !strings.Contains(e.Error(), "starting TLS: tls: failed to verify certificate") {
 				t.Errorf("the error is %q", e)
@@ -213,7 +213,7 @@ func TestSendToAnHonestServer(t *testing.T) {
 		t.Run(encryption+" with the certificate of somebody else", func(t *testing.T) {
 			t.Parallel()
 			s := newServer(t, encryption, "other.example.com")
-			c := newCourier(t, s.address, func(o *courier.Options) { o.TLS, o.RootCAs = encryption, s.roots })
+			c := newClient(t, s.address, func(o *smtp.Options) { o.TLS, o.RootCAs = encryption, s.roots })
 			requireFailure(t.Context(), t, c, enroll.Unavailable)
 		})
 	}
@@ -221,7 +221,7 @@ func TestSendToAnHonestServer(t *testing.T) {
 	t.Run("a wrong password", func(t *testing.T) {
 		t.Parallel()
 		s := newServer(t, "none", "")
-		c := newCourier(t, s.address, func(o *courier.Options) { o.Username, o.Password = username, "guess-"+password })
+		c := newClient(t, s.address, func(o *smtp.Options) { o.Username, o.Password = username, "guess-"+password })
 		if e := requireFailure(t.Context(), t, c, enroll.Unavailable); e.Status != 535 {
 			t.Errorf("status %d, want 535", e.Status)
 		}
@@ -234,7 +234,7 @@ func TestConnecting(t *testing.T) {
 	t.Run("STARTTLS that is not offered is not done without", func(t *testing.T) {
 		t.Parallel()
 		f := newFake(t, nil)
-		c := newCourier(t, f.address, func(o *courier.Options) {
+		c := newClient(t, f.address, func(o *smtp.Options) {
 			o.TLS, o.Username, o.Password = "starttls", username, password
 		})
 		requireFailure(t.Context(), t, c, enroll.Unavailable)
@@ -254,7 +254,7 @@ func TestConnecting(t *testing.T) {
 			}
 			return answer{}
 		})
-		c := newCourier(t, f.address, func(o *courier.Options) { o.TLS = "starttls" })
+		c := newClient(t, f.address, func(o *smtp.Options) { o.TLS = "starttls" })
 		if e := requireFailure(t.Context(), t, c, enroll.Unavailable); e.Status != 454 || e.Reply != words {
 			t.Errorf("status %d and reply %q", e.Status, e.Reply)
 		}
@@ -266,7 +266,7 @@ func TestConnecting(t *testing.T) {
 	t.Run("no TLS where it is expected from the first byte", func(t *testing.T) {
 		t.Parallel()
 		f := newFake(t, nil)
-		c := newCourier(t, f.address, func(o *courier.Options) { o.TLS = "implicit" })
+		c := newClient(t, f.address, func(o *smtp.Options) { o.TLS = "implicit" })
 		if e := requireFailure(t.Context(), t, c, enroll.Unavailable); !strings.HasSuffix(e.Error(), "starting TLS: the server does not speak TLS on this port") {
 			t.Errorf("the error is %q", e)
 		}
@@ -275,7 +275,7 @@ func TestConnecting(t *testing.T) {
 	t.Run("LOGIN will do", func(t *testing.T) {
 		t.Parallel()
 		f := newFake(t, nil)
-		c := newCourier(t, f.address, func(o *courier.Options) { o.Username, o.Password = username, password })
+		c := newClient(t, f.address, func(o *smtp.Options) { o.Username, o.Password = username, password })
 		requireSent(t, c)
 		f.requireTaken(1, 1)
 	})
@@ -286,7 +286,7 @@ func TestConnecting(t *testing.T) {
 			f := newFake(t, at("EHLO", answer{say: "250-fake\r\n250 AUTH " + offer}))
 			_, port, _ := strings.Cut(f.address, ":")
 			// It reaches the fake, and is none of the names of this host.
-			c := newCourier(t, "0.0.0.0:"+port, func(o *courier.Options) { o.Username, o.Password = username, password })
+			c := newClient(t, "0.0.0.0:"+port, func(o *smtp.Options) { o.Username, o.Password = username, password })
 			requireFailure(t.Context(), t, c, enroll.Unavailable)
 			if slices.ContainsFunc(f.said, func(verb string) bool { return verb != "EHLO" && verb != "QUIT" }) {
 				t.Errorf("the client said %q", f.said)
@@ -297,7 +297,7 @@ func TestConnecting(t *testing.T) {
 	t.Run("a server without a login that we know", func(t *testing.T) {
 		t.Parallel()
 		f := newFake(t, at("EHLO", answer{say: "250-fake\r\n250 AUTH CRAM-MD5 X-PLAIN"}))
-		c := newCourier(t, f.address, func(o *courier.Options) { o.Username, o.Password = username, password })
+		c := newClient(t, f.address, func(o *smtp.Options) { o.Username, o.Password = username, password })
 		requireFailure(t.Context(), t, c, enroll.Unavailable)
 	})
 
@@ -309,13 +309,13 @@ func TestConnecting(t *testing.T) {
 			}
 			return answer{say: "334 bm90IGZvciB5b3U="} // "not for you", after the password too
 		})
-		c := newCourier(t, f.address, func(o *courier.Options) { o.Username, o.Password = username, password })
+		c := newClient(t, f.address, func(o *smtp.Options) { o.Username, o.Password = username, password })
 		requireFailure(t.Context(), t, c, enroll.Unavailable)
 	})
 
 	t.Run("nobody listens", func(t *testing.T) {
 		t.Parallel()
-		c := newCourier(t, "127.0.0.1:1", nil)
+		c := newClient(t, "127.0.0.1:1", nil)
 		if e := requireFailure(t.Context(), t, c, enroll.Unavailable); !strings.Contains(e.Error(), "connecting: dial tcp 127.0.0.1:1") {
 			t.Errorf("the error is %q", e)
 		}
@@ -355,7 +355,7 @@ func TestAnswers(t *testing.T) {
 					}
 					return answer{}
 				})
-				c := newCourier(t, f.address, func(o *courier.Options) {
+				c := newClient(t, f.address, func(o *smtp.Options) {
 					if steps == "AUTH" {
 						o.Username, o.Password = username, password
 					}
@@ -374,7 +374,7 @@ func TestAnswers(t *testing.T) {
 		t.Run("closing the connection at "+step, func(t *testing.T) {
 			t.Parallel()
 			f := newFake(t, once(step, answer{drop: true}))
-			c := newCourier(t, f.address, nil)
+			c := newClient(t, f.address, nil)
 			requireFailure(t.Context(), t, c, unanswered(step))
 			requireSent(t, c)
 			f.requireTaken(1, 2)
@@ -382,7 +382,7 @@ func TestAnswers(t *testing.T) {
 		t.Run("lines without end at "+step, func(t *testing.T) {
 			t.Parallel()
 			f := newFake(t, once(step, answer{endless: "250-" + words + "\r\n"}))
-			c := newCourier(t, f.address, nil)
+			c := newClient(t, f.address, nil)
 			if e := requireFailure(t.Context(), t, c, unanswered(step)); !strings.HasSuffix(e.Error(), ": the server says too much") {
 				t.Errorf("the error is %q", e)
 			}
@@ -392,7 +392,7 @@ func TestAnswers(t *testing.T) {
 		t.Run("a line without end at "+step, func(t *testing.T) {
 			t.Parallel()
 			f := newFake(t, once(step, answer{endless: words}))
-			c := newCourier(t, f.address, nil)
+			c := newClient(t, f.address, nil)
 			requireFailure(t.Context(), t, c, unanswered(step))
 			requireSent(t, c)
 			f.requireTaken(1, 2)
@@ -405,7 +405,7 @@ func TestAnswers(t *testing.T) {
 				}
 				return answer{}
 			})
-			c := newCourier(t, f.address, nil)
+			c := newClient(t, f.address, nil)
 			requireFailure(t.Context(), t, c, unanswered(step))
 			requireSent(t, c)
 			f.requireTaken(1, 2)
@@ -415,7 +415,7 @@ func TestAnswers(t *testing.T) {
 	t.Run("going away after the word to go on takes no part of the message", func(t *testing.T) {
 		t.Parallel()
 		f := newFake(t, once("DATA", answer{say: "354 go on", drop: true}))
-		c := newCourier(t, f.address, nil)
+		c := newClient(t, f.address, nil)
 		if e := requireFailure(t.Context(), t, c, enroll.MailDeferred); !e.Unanswered {
 			t.Error("it does not say that the message may have been taken")
 		}
@@ -432,7 +432,7 @@ func TestAnswers(t *testing.T) {
 			"another success":    {say: "251 taken, elsewhere", drop: true},
 		} {
 			f := newFake(t, once("TEXT", a))
-			c := newCourier(t, f.address, nil)
+			c := newClient(t, f.address, nil)
 			requireSent(t, c)
 			requireSent(t, c)
 			if f.requireTaken(2, 2); t.Failed() {
@@ -453,7 +453,7 @@ func TestAnswers(t *testing.T) {
 				}
 				return answer{}
 			})
-			c := newCourier(t, f.address, nil)
+			c := newClient(t, f.address, nil)
 			requireSent(t, c)
 			requireFailure(t.Context(), t, c, enroll.MailRefused)
 			requireSent(t, c)
@@ -478,7 +478,7 @@ func TestHanging(t *testing.T) {
 		t.Run("the timeouts end it at "+step, func(t *testing.T) {
 			t.Parallel()
 			f := newFake(t, at(step, answer{hang: true}))
-			c := newCourier(t, f.address, func(o *courier.Options) {
+			c := newClient(t, f.address, func(o *smtp.Options) {
 				if step == "GREETING" || step == "EHLO" {
 					o.ConnectTimeout = short
 				} else {
@@ -491,7 +491,7 @@ func TestHanging(t *testing.T) {
 		t.Run("the context ends it at "+step, func(t *testing.T) {
 			t.Parallel()
 			f := newFake(t, at(step, answer{hang: true}))
-			c := newCourier(t, f.address, nil)
+			c := newClient(t, f.address, nil)
 			ctx, cancel := context.WithCancel(t.Context())
 			go func() {
 				<-f.hanging
@@ -507,14 +507,14 @@ func TestHanging(t *testing.T) {
 	t.Run("a TLS handshake that is not answered", func(t *testing.T) {
 		t.Parallel()
 		f := newFake(t, at("GREETING", answer{hang: true}))
-		c := newCourier(t, f.address, func(o *courier.Options) { o.TLS, o.ConnectTimeout = "implicit", short })
+		c := newClient(t, f.address, func(o *smtp.Options) { o.TLS, o.ConnectTimeout = "implicit", short })
 		requireFailure(t.Context(), t, c, enroll.Unavailable)
 	})
 
 	t.Run("a context that has ended sends nothing", func(t *testing.T) {
 		t.Parallel()
 		f := newFake(t, nil)
-		c := newCourier(t, f.address, nil)
+		c := newClient(t, f.address, nil)
 		requireSent(t, c)
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
@@ -527,7 +527,7 @@ func TestHanging(t *testing.T) {
 	t.Run("a timeout on a used connection is not tried again", func(t *testing.T) {
 		t.Parallel()
 		f := newFake(t, func(_ int, step string, nth int) answer { return answer{hang: step == "MAIL" && nth == 2} })
-		c := newCourier(t, f.address, func(o *courier.Options) { o.SendTimeout = time.Second })
+		c := newClient(t, f.address, func(o *smtp.Options) { o.SendTimeout = time.Second })
 		requireSent(t, c)
 		requireFailure(t.Context(), t, c, enroll.Unavailable)
 		requireSent(t, c)
@@ -539,7 +539,7 @@ func TestHanging(t *testing.T) {
 		var f *fake
 		t.Run("send", func(t *testing.T) {
 			f = newFake(t, at("DATA", answer{say: "354 go on", deaf: true}))
-			c := newCourier(t, f.address, func(o *courier.Options) { o.SendTimeout = short })
+			c := newClient(t, f.address, func(o *smtp.Options) { o.SendTimeout = short })
 			m := message(t, ann)
 			m.SetEncoding(mail.NoEncoding)
 			m.SetBodyString(mail.TypeTextPlain, strings.Repeat("all work and no play\n", 1<<18)) // more than the network holds
@@ -559,7 +559,7 @@ func TestReuse(t *testing.T) {
 	t.Run("one connection for all messages", func(t *testing.T) {
 		t.Parallel()
 		f := newFake(t, nil)
-		c := newCourier(t, f.address, nil)
+		c := newClient(t, f.address, nil)
 		for range 10 {
 			requireSent(t, c)
 		}
@@ -575,7 +575,7 @@ func TestReuse(t *testing.T) {
 	t.Run("Close waits for a server, but not for long", func(t *testing.T) {
 		t.Parallel()
 		f := newFake(t, at("QUIT", answer{hang: true}))
-		c := newCourier(t, f.address, nil)
+		c := newClient(t, f.address, nil)
 		requireSent(t, c)
 		began := time.Now()
 		c.Close()
@@ -588,7 +588,7 @@ func TestReuse(t *testing.T) {
 	t.Run("what is not used is closed", func(t *testing.T) {
 		t.Parallel()
 		f := newFake(t, nil)
-		c := newCourier(t, f.address, func(o *courier.Options) { o.IdleTimeout = short })
+		c := newClient(t, f.address, func(o *smtp.Options) { o.IdleTimeout = short })
 		requireSent(t, c)
 		enrolltest.WaitUntil(t, func() bool { return f.opened() == 0 })
 		if n := f.heard("QUIT"); n != 1 {
@@ -601,7 +601,7 @@ func TestReuse(t *testing.T) {
 	t.Run("the server closes what is idle", func(t *testing.T) {
 		t.Parallel()
 		f := newFake(t, nil)
-		c := newCourier(t, f.address, nil)
+		c := newClient(t, f.address, nil)
 		for range 3 {
 			requireSent(t, c)
 			f.hangUp()
@@ -623,7 +623,7 @@ func TestReuse(t *testing.T) {
 					}
 					return answer{}
 				})
-				c := newCourier(t, f.address, nil)
+				c := newClient(t, f.address, nil)
 				for range 6 {
 					requireSent(t, c)
 				}
@@ -641,7 +641,7 @@ func TestReuse(t *testing.T) {
 				}
 				return answer{}
 			})
-			c := newCourier(t, f.address, nil)
+			c := newClient(t, f.address, nil)
 			for range 6 {
 				requireSent(t, c)
 			}
@@ -654,7 +654,7 @@ func TestReuse(t *testing.T) {
 		f := newFake(t, func(connection int, step string, nth int) answer {
 			return answer{drop: connection == 1 && step == "TEXT" && nth == 2}
 		})
-		c := newCourier(t, f.address, nil)
+		c := newClient(t, f.address, nil)
 		requireSent(t, c)
 		requireFailure(t.Context(), t, c, enroll.MailDeferred)
 		f.requireTaken(1, 1)
@@ -668,7 +668,7 @@ func TestReuse(t *testing.T) {
 			}
 			return answer{}
 		})
-		c := newCourier(t, f.address, nil)
+		c := newClient(t, f.address, nil)
 		var all sync.WaitGroup
 		for sender := range 20 {
 			all.Go(func() {
@@ -704,7 +704,7 @@ func TestReuse(t *testing.T) {
 func TestMessagesThatAreNone(t *testing.T) {
 	t.Parallel()
 	f := newFake(t, nil)
-	c := newCourier(t, f.address, nil)
+	c := newClient(t, f.address, nil)
 	for name, m := range map[string]*mail.Msg{
 		"no sender":      newMessage(t, "", ann),
 		"no recipient":   newMessage(t, "school@example.com"),

@@ -1,4 +1,4 @@
-package courier_test
+package smtp_test
 
 import (
 	"crypto/ecdsa"
@@ -23,7 +23,7 @@ import (
 )
 
 const (
-	username = "courier"
+	username = "sender"
 	password = "open-sesame"
 )
 

@@ -1,4 +1,4 @@
-package courier
+package smtp
 
 import (
 	"bytes"
@@ -79,7 +79,7 @@ func FuzzAnswers(f *testing.F) {
 			t.Fatal(err)
 		}
 		server := &script{answers: answers, endless: mode/2%3 == 2 && len(answers) > 0}
-		l := letter{"<school@example.com>", "<ann@example.org>", []byte("Subject: x\r\n\r\n.\r\nthe end\r\n")}
+		msg := message{"<school@example.com>", "<ann@example.org>", []byte("Subject: x\r\n\r\n.\r\nthe end\r\n")}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 		defer cancel()
 
@@ -90,7 +90,7 @@ func FuzzAnswers(f *testing.F) {
 		if err != nil {
 			err = sendError(ctx, enroll.Unavailable, step, err)
 		} else {
-			_, err = c.deliver(ctx, s, l)
+			_, err = c.deliver(ctx, s, msg)
 		}
 		_ = c.Close() // says goodbye, if there is anybody
 		if most := 3 * maxRead; server.read > most {
