@@ -62,7 +62,7 @@ func serve(ctx context.Context, c config.Config, log *slog.Logger) error {
 		Waiting:       c.Intake.Waiting,
 		Batch:         c.Intake.Batch,
 		CommitTimeout: c.Intake.CommitTimeout,
-	}, sender.Ring, log, reg)
+	}, sender.Notify, log, reg)
 	w := watch.New(store, watch.Limits{Total: limits.polls, PerRegistration: c.API.MaxPolls}, log)
 	promauto.With(reg).NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "lastseat_people_waiting",
@@ -108,7 +108,7 @@ func serve(ctx context.Context, c config.Config, log *slog.Logger) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	committing, stopCommitting := context.WithCancel(context.WithoutCancel(ctx))
-	ringing, stopRinging := context.WithCancel(context.WithoutCancel(ctx))
+	notifying, stopNotifying := context.WithCancel(context.WithoutCancel(ctx))
 	listening, stopListening := context.WithCancel(context.WithoutCancel(ctx))
 	var g errgroup.Group
 	g.Go(func() error {
@@ -135,12 +135,12 @@ func serve(ctx context.Context, c config.Config, log *slog.Logger) error {
 		})
 	})
 	g.Go(func() error {
-		defer stopRinging()
+		defer stopNotifying()
 		return in.Run(committing)
 	})
 	g.Go(func() error {
 		defer stopListening()
-		return sender.Run(ringing)
+		return sender.Run(notifying)
 	})
 	g.Go(func() error { return w.Run(listening) })
 	g.Go(func() error { return announcer.Run(listening) })

@@ -120,7 +120,7 @@ func serve(ctx context.Context, c config.Config, log *slog.Logger) error {
 	g.Go(func() error { return announcer.Run(announcing) })
 	g.Go(func() error { return sender.Run(ctx) })
 	g.Go(func() error {
-		return waitlist.Run(ctx, store, c.Worker.SweepInterval, sender.Ring, log)
+		return waitlist.Run(ctx, store, c.Worker.SweepInterval, sender.Notify, log)
 	})
 	g.Go(func() error { return relay.Run(ctx) })
 	g.Go(func() error {

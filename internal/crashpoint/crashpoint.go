@@ -20,19 +20,19 @@ const (
 	// AcceptBegun: requests were gathered, and nothing of them has been sent to
 	// Postgres.
 	AcceptBegun Point = "accept-begun"
-	// AcceptCommitted: requests are in their lines, nobody was told, and nobody
-	// has been rung for.
+	// AcceptCommitted: requests are in their lines, nobody was told, and no worker
+	// was notified.
 	AcceptCommitted Point = "accept-committed"
-	// AcceptRung: the sender knows of them, and nobody was told.
-	AcceptRung Point = "accept-rung"
+	// AcceptNotified: the sender knows of them, and nobody was told.
+	AcceptNotified Point = "accept-notified"
 )
 
-// Ringing, in whatever process puts requests into lines.
+// Notifying workers, in every process that puts requests into lines.
 const (
-	// RingBegun: the sender has a bundle, which is not on its run's queue.
-	RingBegun Point = "ring-begun"
-	// RingEnqueued: the bundle is on the queue, and no worker was woken.
-	RingEnqueued Point = "ring-enqueued"
+	// NotifyBegun: the sender has a bundle, which is not on its run's queue.
+	NotifyBegun Point = "notify-begun"
+	// NotifyEnqueued: the bundle is on the queue, and no worker was woken.
+	NotifyEnqueued Point = "notify-enqueued"
 )
 
 // Lanes and settling, in a worker.
@@ -47,7 +47,7 @@ const (
 	// SettleMore: a transaction is done and the next one is to follow, as between
 	// two steps of a request that moves many people.
 	SettleMore Point = "settle-more"
-	// TaskServed: what a task rang for is decided, and the task is not
+	// TaskServed: what a task announced is decided, and the task is not
 	// acknowledged.
 	TaskServed Point = "task-served"
 	// LaneEnded: the lane settles nothing any more, and its lock is held.
@@ -62,8 +62,8 @@ const (
 
 // Ending waiting lists, in a worker.
 const (
-	// ListEndAccepted: the end of a waiting list is in its line, and nobody has
-	// been rung for.
+	// ListEndAccepted: the end of a waiting list is in its line, and no worker was
+	// notified.
 	ListEndAccepted Point = "list-end-accepted"
 )
 
@@ -91,8 +91,8 @@ const (
 // All returns every point, in the order in which a request passes them.
 func All() []Point {
 	return []Point{
-		AcceptBegun, AcceptCommitted, AcceptRung,
-		RingBegun, RingEnqueued,
+		AcceptBegun, AcceptCommitted, AcceptNotified,
+		NotifyBegun, NotifyEnqueued,
 		LaneLocked, SettleRead, SettleCommitted, SettleMore, TaskServed, LaneEnded, LaneReleased, LanesLeft,
 		ListEndAccepted,
 		RoundWritten, RelayDue, RelayEnqueued, MailTaken, MailClaimed, MailSent, MailNoted,

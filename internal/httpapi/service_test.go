@@ -99,7 +99,7 @@ func start(t testing.TB, p place) *service {
 	// Clean-ups run backwards: what is started first here stops last, in the
 	// order of cmd/api.
 	run(t, s.watch.Run)
-	ring := func(enroll.Bundle) {}
+	notify := func(enroll.Bundle) {}
 	if p.redis != nil {
 		messages := openRedis(t, p.redis)
 		run(t, func(ctx context.Context) error {
@@ -107,9 +107,9 @@ func start(t testing.TB, p place) *service {
 		})
 		sender := lane.NewSender(messages, redisTimeout, 0, log, s.registry)
 		run(t, sender.Run)
-		ring = sender.Ring
+		notify = sender.Notify
 	}
-	in := intake.New(ledger, intake.Options{Committers: 2, Waiting: p.waiting, Batch: 500, CommitTimeout: p.commitTimeout}, ring, log, s.registry)
+	in := intake.New(ledger, intake.Options{Committers: 2, Waiting: p.waiting, Batch: 500, CommitTimeout: p.commitTimeout}, notify, log, s.registry)
 	run(t, in.Run)
 
 	token := organiserToken

@@ -50,7 +50,7 @@ type Options struct {
 type Intake struct {
 	ledger  Ledger
 	options Options
-	ring    func(enroll.Bundle)
+	notify  func(enroll.Bundle)
 	queues  []*queue // one per committer
 	log     *slog.Logger
 	outage  *outage.Log
@@ -68,10 +68,10 @@ type waiting struct {
 	answer chan enroll.AcceptResult // has room for one
 }
 
-// New returns an intake that accepts into ledger and calls ring, which must not
+// New returns an intake that accepts into ledger and calls notify, which must not
 // block, for every bundle that was committed.
-func New(ledger Ledger, o Options, ring func(enroll.Bundle), log *slog.Logger, reg prometheus.Registerer) *Intake {
-	in := &Intake{ledger: ledger, options: o, ring: ring, log: log}
+func New(ledger Ledger, o Options, notify func(enroll.Bundle), log *slog.Logger, reg prometheus.Registerer) *Intake {
+	in := &Intake{ledger: ledger, options: o, notify: notify, log: log}
 	in.outage = outage.New(log, slog.LevelError, "requests are not accepted",
 		"requests are accepted again")
 	for range o.Committers {
@@ -171,9 +171,9 @@ func (in *Intake) commit(batch []*waiting) {
 		in.outage.Recovered()
 		crashpoint.Here(crashpoint.AcceptCommitted)
 		for _, b := range bundles(results) {
-			in.ring(b) // first: deciding begins while the answers are on their way
+			in.notify(b) // first: deciding begins while the answers are on their way
 		}
-		crashpoint.Here(crashpoint.AcceptRung)
+		crashpoint.Here(crashpoint.AcceptNotified)
 		in.giveAll(batch, func(i int) enroll.AcceptResult { return results[i] })
 		return
 	}

@@ -20,13 +20,13 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // start returns an intake into the database at url that runs until the test
-// ends or stop is called, and what it rang for.
-func start(t *testing.T, url string, change func(*intake.Options)) (in *intake.Intake, rung func() []enroll.Bundle, stop func()) {
+// ends or stop is called, and what it notified of.
+func start(t *testing.T, url string, change func(*intake.Options)) (in *intake.Intake, notified func() []enroll.Bundle, stop func()) {
 	t.Helper()
 	return startOn(t, pgtest.Open(t, url), change)
 }
 
-func startOn(t *testing.T, ledger intake.Ledger, change func(*intake.Options)) (in *intake.Intake, rung func() []enroll.Bundle, stop func()) {
+func startOn(t *testing.T, ledger intake.Ledger, change func(*intake.Options)) (in *intake.Intake, notified func() []enroll.Bundle, stop func()) {
 	t.Helper()
 	o := intake.Options{Committers: 2, Waiting: 4000, Batch: 500, CommitTimeout: 5 * time.Second}
 	if change != nil {
@@ -76,13 +76,13 @@ func acceptAll(in *intake.Intake, all []enroll.Submission) []answer {
 func TestAccept(t *testing.T) {
 	t.Parallel()
 
-	t.Run("takes what waits in one commit and rings once per run", func(t *testing.T) {
+	t.Run("takes what waits in one commit and notifies once per run", func(t *testing.T) {
 		t.Parallel()
 		url := pgtest.URL(t)
 		for _, run := range []string{"a", "b"} {
 			enrolltest.OpenRun(t, pgtest.Open(t, url), run, nil)
 		}
-		in, rung, _ := start(t, url, func(o *intake.Options) { o.Committers = 1 })
+		in, notified, _ := start(t, url, func(o *intake.Options) { o.Committers = 1 })
 		release := pgtest.Hold(t, url, `SELECT FROM lines FOR UPDATE`)
 		var all []enroll.Submission
 		for i := range 50 {
@@ -99,10 +99,10 @@ func TestAccept(t *testing.T) {
 			}
 		}
 		tickets := int64(0)
-		for _, b := range rung() {
+		for _, b := range notified() {
 			tickets += b.Last - b.First + 1
 		}
-		if n := len(rung()); n > 6 || tickets != 100 {
+		if n := len(notified()); n > 6 || tickets != 100 {
 			t.Errorf("%d bundles with %d tickets", n, tickets)
 		}
 		pgtest.RequireSound(t, url)
@@ -244,7 +244,7 @@ func TestAccept(t *testing.T) {
 		t.Parallel()
 		url := pgtest.URL(t)
 		enrolltest.OpenRun(t, pgtest.Open(t, url), "a", nil)
-		in, rung, stop := start(t, url, func(o *intake.Options) { o.Committers, o.Batch = 1, 1 })
+		in, notified, stop := start(t, url, func(o *intake.Options) { o.Committers, o.Batch = 1, 1 })
 		release := pgtest.Hold(t, url, `SELECT FROM lines FOR UPDATE`)
 		answers := make(chan []answer)
 		go func() {
@@ -258,7 +258,7 @@ func TestAccept(t *testing.T) {
 				t.Error(a.err)
 			}
 		}
-		if n := len(rung()); n != 3 {
+		if n := len(notified()); n != 3 {
 			t.Errorf("%d bundles, want 3", n)
 		}
 	})
@@ -272,15 +272,15 @@ func TestAcceptOverABrokenConnection(t *testing.T) {
 			url := pgtest.URL(t)
 			enrolltest.OpenRun(t, pgtest.Open(t, url), "a", nil)
 			proxy := pgtest.NewProxy(t, url)
-			in, rung, _ := start(t, proxy.URL(), nil)
+			in, notified, _ := start(t, proxy.URL(), nil)
 			acceptAll(in, []enroll.Submission{enrolltest.Person("a", 1)}) // the statements are prepared
 			proxy.Set(fault)
 			a := acceptAll(in, []enroll.Submission{enrolltest.Person("a", 2)})[0]
 			if a.err != nil || a.Ticket != 2 || a.Again {
 				t.Errorf("got %+v", a)
 			}
-			if bundles := rung(); len(bundles) != 2 || bundles[1].First != 2 {
-				t.Errorf("rang for %+v", bundles)
+			if bundles := notified(); len(bundles) != 2 || bundles[1].First != 2 {
+				t.Errorf("notified of %+v", bundles)
 			}
 			pgtest.RequireSound(t, url)
 		})

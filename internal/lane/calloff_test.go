@@ -62,7 +62,7 @@ func TestCallingOffALargeRunDelaysNobodyElse(t *testing.T) {
 		t.Fatal(err)
 	}
 	began = time.Now()
-	p.sender.Ring(enroll.Bundle{RunID: verdicts[0].Receipt.RunID, Run: "large", First: large + 1, Last: large + 1})
+	p.sender.Notify(enroll.Bundle{RunID: verdicts[0].Receipt.RunID, Run: "large", First: large + 1, Last: large + 1})
 	busy := ask(func() bool {
 		return pgtest.Query[bool](t, p.url, `SELECT settled_ticket > $1 FROM runs WHERE slug = 'large'`, large)[0]
 	})

@@ -104,7 +104,7 @@ func (p *place) accept(slug string, people ...int) enroll.Bundle {
 }
 
 // ask puts people into a run's line and rings.
-func (p *place) ask(slug string, people ...int) { p.sender.Ring(p.accept(slug, people...)) }
+func (p *place) ask(slug string, people ...int) { p.sender.Notify(p.accept(slug, people...)) }
 
 // waitUntilDrained waits until every line is settled.
 func (p *place) waitUntilDrained() {

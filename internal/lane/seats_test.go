@@ -55,7 +55,7 @@ func TestEverythingAtOnce(t *testing.T) {
 					tickets[slug] = append(tickets[slug], v.Receipt.Ticket)
 				}
 				if !v.Receipt.Again {
-					p.sender.Ring(enroll.Bundle{RunID: v.Receipt.RunID, Run: slug, First: v.Receipt.Ticket, Last: v.Receipt.Ticket})
+					p.sender.Notify(enroll.Bundle{RunID: v.Receipt.RunID, Run: slug, First: v.Receipt.Ticket, Last: v.Receipt.Ticket})
 				}
 			}
 		})

@@ -64,10 +64,10 @@ func NewSender(c redis.UniversalClient, timeout, hush time.Duration, log *slog.L
 // without work.
 func Hush(laneIdle time.Duration) time.Duration { return min(laneIdle/4, 100*time.Millisecond) }
 
-// Ring enqueues a task for the bundle and wakes the workers, soon. It never
+// Notify enqueues a task for the bundle and wakes the workers, soon. It never
 // blocks. A bundle whose run has one waiting already joins that: while Redis is
 // slow, there are fewer tasks and not a longer queue of them.
-func (s *Sender) Ring(b enroll.Bundle) {
+func (s *Sender) Notify(b enroll.Bundle) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if p, is := s.pending[b.RunID]; is {
@@ -126,10 +126,10 @@ func (s *Sender) deliver(ctx context.Context, b enroll.Bundle) bool {
 }
 
 func (s *Sender) send(ctx context.Context, b enroll.Bundle) error {
-	crashpoint.Here(crashpoint.RingBegun)
+	crashpoint.Here(crashpoint.NotifyBegun)
 	task, options := newTask(b)
 	err := s.tasks.Enqueue(ctx, task, options...)
-	crashpoint.Here(crashpoint.RingEnqueued)
+	crashpoint.Here(crashpoint.NotifyEnqueued)
 	// Even if there is no task, as with a Redis that is full: the lane's sweep
 	// settles the line a second later.
 	return errors.Join(err, s.wake(ctx, b))

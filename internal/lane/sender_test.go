@@ -21,8 +21,8 @@ func TestSender(t *testing.T) {
 		a, b := enrolltest.OpenRun(t, p.store, "a", nil), enrolltest.OpenRun(t, p.store, "b", nil)
 		s := lane.NewSender(p.client, time.Second, time.Minute, quiet, prometheus.NewRegistry())
 		for i := range int64(5) { // nobody sends yet
-			s.Ring(enroll.Bundle{RunID: a, Run: "a", First: 2*i + 1, Last: 2*i + 2})
-			s.Ring(enroll.Bundle{RunID: b, Run: "b", First: i + 1, Last: i + 1})
+			s.Notify(enroll.Bundle{RunID: a, Run: "a", First: 2*i + 1, Last: 2*i + 2})
+			s.Notify(enroll.Bundle{RunID: b, Run: "b", First: i + 1, Last: i + 1})
 		}
 		wakes := p.client.Subscribe(context.Background(), "lastseat:1:wake")
 		defer wakes.Close()
@@ -31,7 +31,7 @@ func TestSender(t *testing.T) {
 		}
 		stop := run(t, s.Run)
 		enrolltest.WaitUntil(t, func() bool { return p.queue("a").Pending == 1 && p.queue("b").Pending == 1 })
-		s.Ring(enroll.Bundle{RunID: a, Run: "a", First: 11, Last: 11})
+		s.Notify(enroll.Bundle{RunID: a, Run: "a", First: 11, Last: 11})
 		enrolltest.WaitUntil(t, func() bool { return p.queue("a").Pending == 2 })
 		stop()
 		heard := make(map[string]int)
@@ -69,7 +69,7 @@ func TestSender(t *testing.T) {
 		a := enrolltest.OpenRun(t, p.store, "a", nil)
 		s := lane.NewSender(p.client, time.Second, time.Minute, quiet, prometheus.NewRegistry())
 		run(t, s.Run)
-		s.Ring(enroll.Bundle{RunID: a, Run: "a", First: 1, Last: 1})
+		s.Notify(enroll.Bundle{RunID: a, Run: "a", First: 1, Last: 1})
 		enrolltest.WaitUntil(t, func() bool { return p.queue("a").Pending == 1 })
 		wakes := p.client.Subscribe(context.Background(), "lastseat:1:wake")
 		defer wakes.Close()
@@ -77,7 +77,7 @@ func TestSender(t *testing.T) {
 			t.Fatal(err)
 		}
 		enrolltest.WaitUntil(t, func() bool { // the first wake-up may be on its way still
-			s.Ring(enroll.Bundle{RunID: a, Run: "a", First: 2, Last: 2})
+			s.Notify(enroll.Bundle{RunID: a, Run: "a", First: 2, Last: 2})
 			_, err := wakes.ReceiveTimeout(t.Context(), 50*time.Millisecond)
 			return err == nil
 		})

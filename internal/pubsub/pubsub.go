@@ -64,7 +64,7 @@ func parseWake(message string) (w Wake, err error) {
 	return w, nil
 }
 
-// PublishWake rings for a run, and tells whether anybody has heard it.
+// PublishWake wakes the workers for a run, and tells whether any has heard it.
 func PublishWake(ctx context.Context, c redis.UniversalClient, w Wake) (heard bool, err error) {
 	n, err := c.Publish(ctx, wakeChannel, w.message()).Result()
 	return n > 0, err

@@ -16,7 +16,7 @@ const (
 )
 
 // anAPIDies has the first request kill its API, after which so many are in the
-// line. What is there is decided although nobody asks again, and nobody rang for a
+// line. What is there is decided although nobody asks again, and no notification names a
 // run of which the worker has never heard; who asks again has the same place.
 func anAPIDies(unanswered bool, inLine int64) crash {
 	return func(t *testing.T, at crashpoint.Point) {

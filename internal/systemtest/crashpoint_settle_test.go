@@ -143,9 +143,9 @@ func (s *site) seated() int64 {
 	return pgtest.Query[int64](s.t, s.url, `SELECT count(*) FROM attendances`)[0]
 }
 
-// theEndOfAListIsNotRungFor: it is in the line once, whoever asks for it again,
+// theEndOfAListIsNotNotified: it is in the line once, whoever asks for it again,
 // and the sweep finds it.
-func theEndOfAListIsNotRungFor(t *testing.T, at crashpoint.Point) {
+func theEndOfAListIsNotNotified(t *testing.T, at crashpoint.Point) {
 	s := newCrashSite(t)
 	now := time.Now()
 	enrolltest.CreateRun(t, pgtest.Open(t, s.url), enroll.Run{

@@ -23,10 +23,10 @@ var crashes = map[crashpoint.Point]crash{
 	// The person sees no answer where somebody dies before it, and asks again.
 	crashpoint.AcceptBegun:     anAPIDies(noAnswer, 0),
 	crashpoint.AcceptCommitted: anAPIDies(noAnswer, 1),
-	crashpoint.AcceptRung:      anAPIDies(noAnswer, 1),
+	crashpoint.AcceptNotified:  anAPIDies(noAnswer, 1),
 	// 202, or no answer, for they are given at the same time.
-	crashpoint.RingBegun:    anAPIDies(anyAnswer, 1),
-	crashpoint.RingEnqueued: anAPIDies(anyAnswer, 1),
+	crashpoint.NotifyBegun:    anAPIDies(anyAnswer, 1),
+	crashpoint.NotifyEnqueued: anAPIDies(anyAnswer, 1),
 
 	// From here on everybody is answered 202 at once, whoever dies, and hears the
 	// outcome later.
@@ -38,7 +38,7 @@ var crashes = map[crashpoint.Point]crash{
 	crashpoint.LaneEnded:       aWorkerDies(true),
 	crashpoint.LaneReleased:    aWorkerDies(true),
 	crashpoint.LanesLeft:       aWorkerThatStopsDies,
-	crashpoint.ListEndAccepted: theEndOfAListIsNotRungFor,
+	crashpoint.ListEndAccepted: theEndOfAListIsNotNotified,
 
 	crashpoint.RoundWritten:  theRelayDiesWithReminders,
 	crashpoint.RelayDue:      aMailIsInterrupted("pending 1", 1),
@@ -82,7 +82,7 @@ func TestCrashPoints(t *testing.T) {
 	}
 }
 
-// found is the time within which a line is decided that nobody rang for, with the
+// found is the time within which a line is decided that no worker was notified of, with the
 // settings of newCrashSite: its head is a second old, then a sweep over all runs
 // comes, every half second instead of every ten. The rest is for a busy machine.
 const found = 5 * time.Second

@@ -27,16 +27,16 @@ type Ledger interface {
 // passTimeout bounds one pass over the lists.
 const passTimeout = 5 * time.Second
 
-// Run looks every interval, until ctx ends, and calls ring for what it put into
+// Run looks every interval, until ctx ends, and calls notify for what it put into
 // a line. Any number of processes may do so: the end of a list is one request,
 // however many ask for it.
-func Run(ctx context.Context, ledger Ledger, interval time.Duration, ring func(enroll.Bundle), log *slog.Logger) error {
+func Run(ctx context.Context, ledger Ledger, interval time.Duration, notify func(enroll.Bundle), log *slog.Logger) error {
 	trouble := outage.New(log, slog.LevelWarn, "waiting lists do not end when they should",
 		"waiting lists end in time again")
 	ticker := time.NewTicker(interval)
 	defer ticker.Stop()
 	for {
-		switch err := EndDue(ctx, ledger, ring, log); {
+		switch err := EndDue(ctx, ledger, notify, log); {
 		case err == nil:
 			trouble.Recovered()
 		case ctx.Err() == nil:
@@ -52,7 +52,7 @@ func Run(ctx context.Context, ledger Ledger, interval time.Duration, ring func(e
 
 // EndDue asks for the end of each due list by itself, so that what is wrong with
 // one run delays no other. It returns the first error, after trying all.
-func EndDue(ctx context.Context, ledger Ledger, ring func(enroll.Bundle), log *slog.Logger) error {
+func EndDue(ctx context.Context, ledger Ledger, notify func(enroll.Bundle), log *slog.Logger) error {
 	ctx, cancel := context.WithTimeout(ctx, passTimeout)
 	defer cancel()
 	runs, err := ledger.ListsToEnd(ctx)
@@ -64,14 +64,14 @@ func EndDue(ctx context.Context, ledger Ledger, ring func(enroll.Bundle), log *s
 		if ctx.Err() != nil {
 			break // the others come next time
 		}
-		if err := end(ctx, ledger, run, ring, log); err != nil && first == nil {
+		if err := end(ctx, ledger, run, notify, log); err != nil && first == nil {
 			first = fmt.Errorf("run %s: %w", run, err)
 		}
 	}
 	return first
 }
 
-func end(ctx context.Context, ledger Ledger, run string, ring func(enroll.Bundle), log *slog.Logger) error {
+func end(ctx context.Context, ledger Ledger, run string, notify func(enroll.Bundle), log *slog.Logger) error {
 	results, err := ledger.Accept(ctx, []enroll.Submission{enroll.NewScheduledCloseWaitlist(run)})
 	if err != nil {
 		return err
@@ -82,6 +82,6 @@ func end(ctx context.Context, ledger Ledger, run string, ring func(enroll.Bundle
 	}
 	crashpoint.Here(crashpoint.ListEndAccepted)
 	log.Info("the waiting list ends: its time has come", "run", r.Run, "ticket", r.Ticket)
-	ring(enroll.Bundle{RunID: r.RunID, Run: r.Run, First: r.Ticket, Last: r.Ticket})
+	notify(enroll.Bundle{RunID: r.RunID, Run: r.Run, First: r.Ticket, Last: r.Ticket})
 	return nil
 }

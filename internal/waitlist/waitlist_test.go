@@ -77,18 +77,18 @@ func TestAWaitingListEndsAtItsTime(t *testing.T) {
 		now.Add(500*time.Millisecond))
 	pgtest.Exec(t, url, `UPDATE runs SET promote_until = now() WHERE slug = 'empty'`)
 	var mu sync.Mutex
-	var rung []enroll.Bundle
-	ring := func(b enroll.Bundle) {
+	var notified []enroll.Bundle
+	notify := func(b enroll.Bundle) {
 		mu.Lock()
 		defer mu.Unlock()
-		rung = append(rung, b)
+		notified = append(notified, b)
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	var wg sync.WaitGroup
 	processes := []*counted{{Ledger: s}, {Ledger: s}}
 	for _, p := range processes {
 		wg.Go(func() {
-			if err := waitlist.Run(ctx, p, 20*time.Millisecond, ring, slog.New(slog.DiscardHandler)); err != nil {
+			if err := waitlist.Run(ctx, p, 20*time.Millisecond, notify, slog.New(slog.DiscardHandler)); err != nil {
 				t.Error(err)
 			}
 		})
@@ -96,7 +96,7 @@ func TestAWaitingListEndsAtItsTime(t *testing.T) {
 	enrolltest.WaitUntil(t, func() bool {
 		mu.Lock()
 		defer mu.Unlock()
-		return len(rung) > 0
+		return len(notified) > 0
 	})
 	if time.Since(now) < 500*time.Millisecond {
 		t.Error("the list ended before its time")
@@ -105,11 +105,11 @@ func TestAWaitingListEndsAtItsTime(t *testing.T) {
 		enough := p.turns.Load() + 5
 		enrolltest.WaitUntil(t, func() bool { return p.turns.Load() >= enough })
 	}
-	settle(t, s, rung[0].RunID)
+	settle(t, s, notified[0].RunID)
 	stop()
 	wg.Wait()
-	if len(rung) != 1 || rung[0].Run != "now" || rung[0].First != 2 || rung[0].Last != 2 {
-		t.Errorf("rung for %+v", rung)
+	if len(notified) != 1 || notified[0].Run != "now" || notified[0].First != 2 || notified[0].Last != 2 {
+		t.Errorf("notified of %+v", notified)
 	}
 	got := pgtest.Query[string](t, url, `SELECT r.slug || ' ' || q.kind || ' ' || q.status || ' ' || r.waitlist_ended FROM requests q JOIN runs r ON r.id = q.run_id WHERE q.kind = 'close_waitlist'`)
 	if want := []string{"now close_waitlist done true"}; !slices.Equal(got, want) {
@@ -126,14 +126,14 @@ func TestItGoesOnWhenTheDatabaseIsBack(t *testing.T) {
 	pgtest.Exec(t, url, `UPDATE runs SET promote_until = now()`)
 	proxy.Set(pgtest.Refuse)
 	through := pgtest.Open(t, proxy.URL())
-	rung := make(chan enroll.Bundle, 10)
+	notified := make(chan enroll.Bundle, 10)
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() {
-		ended <- waitlist.Run(ctx, through, 20*time.Millisecond, func(b enroll.Bundle) { rung <- b }, slog.New(slog.DiscardHandler))
+		ended <- waitlist.Run(ctx, through, 20*time.Millisecond, func(b enroll.Bundle) { notified <- b }, slog.New(slog.DiscardHandler))
 	}()
 	proxy.Set(pgtest.None)
-	<-rung
+	<-notified
 	stop()
 	if err := <-ended; err != nil {
 		t.Error(err)
@@ -162,13 +162,13 @@ func (b *brittle) Accept(ctx context.Context, submissions []enroll.Submission) (
 }
 
 // TestTheEndOfAListIsLost, on its way or when it is in the line: it stands there
-// once. Who finds it there does not ring, for it cannot tell whether somebody
-// has: the sweep finds the line.
+// once. Who finds it there does not notify, for it cannot tell whether another
+// process has: the sweep finds the line.
 func TestTheEndOfAListIsLost(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
-		fault pgtest.Fault
-		rings int
+		fault         pgtest.Fault
+		notifications int
 	}{"on its way": {pgtest.CutRequest, 1}, "in the line": {pgtest.CutReply, 0}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -179,11 +179,11 @@ func TestTheEndOfAListIsLost(t *testing.T) {
 			pgtest.Exec(t, url, `UPDATE runs SET promote_until = now()`)
 			fragile := &brittle{Ledger: s, proxied: pgtest.Open(t, proxy.URL()), cut: func() { proxy.Set(test.fault) }}
 			turning := &counted{Ledger: fragile}
-			rung := 0
+			notified := 0
 			ctx, stop := context.WithCancel(context.Background())
 			ended := make(chan error, 1)
 			go func() {
-				ended <- waitlist.Run(ctx, turning, 20*time.Millisecond, func(enroll.Bundle) { rung++ }, slog.New(slog.DiscardHandler))
+				ended <- waitlist.Run(ctx, turning, 20*time.Millisecond, func(enroll.Bundle) { notified++ }, slog.New(slog.DiscardHandler))
 			}()
 			enrolltest.WaitUntil(t, func() bool { return turning.turns.Load() >= 5 })
 			stop()
@@ -193,8 +193,8 @@ func TestTheEndOfAListIsLost(t *testing.T) {
 			if enroll.CodeOf(fragile.lost) != enroll.OutcomeUnknown {
 				t.Errorf("the first time ended with %v", fragile.lost)
 			}
-			if n := pgtest.Query[int64](t, url, `SELECT count(*) FROM requests WHERE kind = 'close_waitlist'`)[0]; n != 1 || rung != test.rings {
-				t.Errorf("it is %d times in the line, and was rung for %d times", n, rung)
+			if n := pgtest.Query[int64](t, url, `SELECT count(*) FROM requests WHERE kind = 'close_waitlist'`)[0]; n != 1 || notified != test.notifications {
+				t.Errorf("it is %d times in the line, and %d notifications were sent", n, notified)
 			}
 		})
 	}
@@ -227,18 +227,18 @@ func TestListsEndBesideOnesThatDoNot(t *testing.T) {
 		SELECT id, 1, gen_random_uuid(), 'close_waitlist', $1, now() FROM stuck`, enroll.NewScheduledCloseWaitlist("a").IdempotencyKey)
 	release := pgtest.Hold(t, url, `SELECT FROM lines WHERE run_id = $1 FOR UPDATE`, run(t, s, "held"))
 
-	rung := make(chan string, 10)
+	notified := make(chan string, 10)
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	ledger := &patient{Ledger: s}
 	go func() {
-		ended <- waitlist.Run(ctx, ledger, 20*time.Millisecond, func(b enroll.Bundle) { rung <- b.Run }, slog.New(slog.DiscardHandler))
+		ended <- waitlist.Run(ctx, ledger, 20*time.Millisecond, func(b enroll.Bundle) { notified <- b.Run }, slog.New(slog.DiscardHandler))
 	}()
-	if first := <-rung; first != "healthy" {
+	if first := <-notified; first != "healthy" {
 		t.Errorf("the list of %s ends first", first)
 	}
 	release()
-	if second := <-rung; second != "held" {
+	if second := <-notified; second != "held" {
 		t.Errorf("the list of %s ends second", second)
 	}
 	stop()

@@ -60,7 +60,7 @@ type Watch struct {
 	waiters map[enroll.RunID]map[*waiter]struct{}
 	heard   map[enroll.RunID]time.Time // when a run was last heard of
 	stale   map[*waiter]struct{}       // to be read again
-	ring    chan struct{}              // has room for one: stale is not empty
+	wake    chan struct{}              // has room for one: stale is not empty
 }
 
 // waiter is one person who waits.
@@ -81,7 +81,7 @@ func New(reader Reader, limits Limits, log *slog.Logger) *Watch {
 		waiters: make(map[enroll.RunID]map[*waiter]struct{}),
 		heard:   make(map[enroll.RunID]time.Time),
 		stale:   make(map[*waiter]struct{}),
-		ring:    make(chan struct{}, 1),
+		wake:    make(chan struct{}, 1),
 	}
 }
 
@@ -205,7 +205,7 @@ func (w *Watch) LookAtAll() {
 func (w *Watch) markStale(each *waiter) {
 	w.stale[each] = struct{}{}
 	select {
-	case w.ring <- struct{}{}:
+	case w.wake <- struct{}{}:
 	default:
 	}
 }
@@ -234,7 +234,7 @@ func (w *Watch) Run(ctx context.Context) error {
 				return nil
 			case <-ticker.C:
 				w.LookAtAll()
-			case <-w.ring:
+			case <-w.wake:
 				w.refresh()
 			}
 		}
