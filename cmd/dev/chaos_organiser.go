@@ -24,9 +24,9 @@ type correction struct {
 	email string // that it has now
 }
 
-// runMoved changes time or place of a run, or both, as docs/operations.md says. No
-// time and no place comes twice in a run, so that whoever reads a mail knows
-// which of them it tells.
+// runMoved changes time or location of a run, or both, as docs/operations.md says.
+// No time and no location comes twice in a run, so that a mail shows which of them
+// it tells.
 func runMoved(ctx context.Context, s *site, r *rand.Rand, tell teller) error {
 	s.postgres.Lock()
 	defer s.postgres.Unlock()
@@ -39,17 +39,17 @@ func runMoved(ctx context.Context, s *site, r *rand.Rand, tell teller) error {
 	run.mu.Lock()
 	defer run.mu.Unlock()
 	moves := run.moves + 1
-	later, place := 24*time.Hour, fmt.Sprintf("Hall %d", moves)
+	later, location := 24*time.Hour, fmt.Sprintf("Hall %d", moves)
 	switch r.IntN(3) {
 	case 0:
 		later = 0
 	case 1:
-		place = ""
+		location = ""
 	}
-	tell("%s, by %s and to %q", run.slug, later, place)
+	tell("%s, by %s and to %q", run.slug, later, location)
 	_, err = conn.Exec(ctx, `
-		UPDATE runs SET starts_at = starts_at + $2, ends_at = ends_at + $2, place = coalesce(nullif($3, ''), place)
-		WHERE slug = $1`, run.slug, later, place)
+		UPDATE runs SET starts_at = starts_at + $2, ends_at = ends_at + $2, location = coalesce(nullif($3, ''), location)
+		WHERE slug = $1`, run.slug, later, location)
 	if err == nil {
 		run.moves = moves
 	}

@@ -14,12 +14,12 @@ import (
 // schedule is when and where a run takes place.
 type schedule struct {
 	StartsAt time.Time
-	Place    string
+	Location string
 }
 
 // told tells whether the mail says so.
 func (s schedule) told(l letter) bool {
-	return strings.HasPrefix(l.when, s.StartsAt.UTC().Format("Monday, 2 January 2006, 15:04")) && l.where == s.Place
+	return strings.HasPrefix(l.when, s.StartsAt.UTC().Format("Monday, 2 January 2006, 15:04")) && l.where == s.Location
 }
 
 func (s *site) readSchedule(ctx context.Context, slug string) (schedule, error) {
@@ -28,7 +28,7 @@ func (s *site) readSchedule(ctx context.Context, slug string) (schedule, error) 
 		return schedule{}, err
 	}
 	defer conn.Close(ctx)
-	rows, _ := conn.Query(ctx, `SELECT starts_at, place FROM runs WHERE slug = $1`, slug) // collecting has the error
+	rows, _ := conn.Query(ctx, `SELECT starts_at, location FROM runs WHERE slug = $1`, slug) // collecting has the error
 	return pgx.CollectExactlyOneRow(rows, pgx.RowToStructByPos[schedule])
 }
 
@@ -42,7 +42,7 @@ func (r *chaosResult) judgeMoved(run *chaosRun, now schedule, l ledger, letters 
 	for _, h := range slices.Concat(l.seated, l.waiting) {
 		if !slices.ContainsFunc(letters[h.Ticket], func(l letter) bool { return l.to == h.Key && now.told(l) }) {
 			r.MovedUntold++
-			r.blame("run %s: ticket %d was not told that the run takes place at %s, %q", run.slug, h.Ticket, now.StartsAt, now.Place)
+			r.blame("run %s: ticket %d was not told that the run takes place at %s, %q", run.slug, h.Ticket, now.StartsAt, now.Location)
 		}
 	}
 }

@@ -16,7 +16,7 @@ func TestReadLetter(t *testing.T) {
 	for _, messageID := range []string{"<" + id + "@lastseat.example>", "<" + id + ".3@lastseat.example>"} {
 		l := readLetter(mailsink.Message{To: []string{"ada@example.org"}, Content: mailsink.Content{
 			Header: []mailsink.Header{{Name: "Message-Id", Value: messageID}},
-			Text:   "Hello Ada,\n\nWhen: Friday, 1 January 2027, 10:00–12:00 (UTC)\nWhere: Hall 3\nPrevious place: Hall 2\n",
+			Text:   "Hello Ada,\n\nWhen: Friday, 1 January 2027, 10:00–12:00 (UTC)\nWhere: Hall 3\nPrevious location: Hall 2\n",
 		}})
 		if l.id != id || l.to != "ada@example.org" || l.where != "Hall 3" {
 			t.Errorf("read %+v", l)

@@ -35,10 +35,10 @@ const (
 func exampleRuns(now time.Time) []enroll.Run {
 	today := now.UTC().Truncate(day)
 	seats := func(n int) *int { return &n }
-	run := func(course, slug, place string, capacity, waitlist *int, opens, closes time.Time) enroll.Run {
+	run := func(course, slug, location string, capacity, waitlist *int, opens, closes time.Time) enroll.Run {
 		starts := closes.Add(30*day + 9*time.Hour)
 		return enroll.Run{
-			Course: course, Slug: slug, Place: place, TimeZone: "Europe/Berlin", Capacity: capacity, WaitlistCapacity: waitlist,
+			Course: course, Slug: slug, Location: location, TimeZone: "Europe/Berlin", Capacity: capacity, WaitlistCapacity: waitlist,
 			StartsAt: starts, EndsAt: starts.Add(8 * time.Hour), OpensAt: opens, ClosesAt: closes,
 		}
 	}

@@ -62,8 +62,8 @@ func Entry(method Method, e enroll.Enrolment, o Organiser, at time.Time) []byte 
 	event.SetStartAt(run.StartsAt)
 	event.SetEndAt(run.EndsAt)
 	event.SetSummary(text(run.Title))
-	if run.Place != "" {
-		event.SetLocation(text(run.Place))
+	if run.Location != "" {
+		event.SetLocation(text(run.Location))
 	}
 	setOrganiser(event, run, o)
 	event.SetStatus(status)

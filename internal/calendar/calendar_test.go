@@ -28,7 +28,7 @@ func enrolment() enroll.Enrolment {
 		},
 		Name: "Ada Lovelace",
 		For: enroll.Run{
-			Slug: "go-1", Title: "Go for people who ship", Place: "Room 5, Main Street 1", TimeZone: "Europe/Berlin", Revision: 3,
+			Slug: "go-1", Title: "Go for people who ship", Location: "Room 5, Main Street 1", TimeZone: "Europe/Berlin", Revision: 3,
 			StartsAt: time.Date(2027, 3, 1, 8, 0, 0, 0, time.UTC), EndsAt: time.Date(2027, 3, 1, 16, 0, 0, 0, time.UTC),
 		},
 	}
@@ -122,13 +122,13 @@ END:VCALENDAR
 	}
 }
 
-func TestEntry_leaves_out_an_empty_place(t *testing.T) {
+func TestEntry_leaves_out_an_empty_location(t *testing.T) {
 	t.Parallel()
 	e := enrolment()
-	e.For.Place = ""
+	e.For.Location = ""
 	_, event := parse(t, calendar.Entry(calendar.Publish, e, house, at))
 	if event.Props.Get("LOCATION") != nil {
-		t.Error("there is a place")
+		t.Error("there is a location")
 	}
 }
 

@@ -32,7 +32,7 @@ func TestEntry_keeps_texts(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			e := enrolment()
-			e.For.Title, e.For.Place = test.text, test.text
+			e.For.Title, e.For.Location = test.text, test.text
 			_, event := parse(t, calendar.Entry(calendar.Publish, e, house, at))
 			for _, name := range []string{"SUMMARY", "LOCATION"} {
 				if got := value(t, event, name); got != test.text {
@@ -47,13 +47,13 @@ func TestEntry_keeps_any_text(t *testing.T) {
 	t.Parallel()
 	nasty := rapid.StringOfN(rapid.OneOf(rapid.Rune(), rapid.SampledFrom([]rune("\r\n\t \\,;:\"'^\x00\x7f\u0085"))), 1, 200, -1)
 	rapid.Check(t, func(t *rapid.T) {
-		checkTexts(t, nasty.Draw(t, "title"), nasty.Draw(t, "place"), nasty.Draw(t, "organiser"), nasty.Draw(t, "reply-to"))
+		checkTexts(t, nasty.Draw(t, "title"), nasty.Draw(t, "location"), nasty.Draw(t, "organiser"), nasty.Draw(t, "reply-to"))
 	})
 }
 
 // checkTexts states what holds for every text that somebody may type for a
 // course.
-func checkTexts(t rapid.TB, title, place, organiser, replyTo string) {
+func checkTexts(t rapid.TB, title, location, organiser, replyTo string) {
 	t.Helper()
 	// Every line end becomes LF, and what TEXT cannot hold a blank.
 	want := func(s string) string {
@@ -65,17 +65,17 @@ func checkTexts(t rapid.TB, title, place, organiser, replyTo string) {
 		}, strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(strings.ToValidUTF8(s, "\ufffd")))
 	}
 	e := enrolment()
-	e.For.Title, e.For.Place, e.For.Organiser, e.For.ReplyTo = title, place, organiser, replyTo
+	e.For.Title, e.For.Location, e.For.Organiser, e.For.ReplyTo = title, location, organiser, replyTo
 	_, event := parse(t, calendar.Entry(calendar.Publish, e, house, at))
 	if got := value(t, event, "SUMMARY"); got != want(title) {
 		t.Errorf("got the title %q, want %q", got, want(title))
 	}
-	if place == "" {
+	if location == "" {
 		if event.Props.Get("LOCATION") != nil {
-			t.Error("there is a place")
+			t.Error("there is a location")
 		}
-	} else if got := value(t, event, "LOCATION"); got != want(place) {
-		t.Errorf("got the place %q, want %q", got, want(place))
+	} else if got := value(t, event, "LOCATION"); got != want(location) {
+		t.Errorf("got the location %q, want %q", got, want(location))
 	}
 	by := event.Props.Get("ORGANIZER")
 	if by == nil || !strings.HasPrefix(by.Value, "mailto:") || len(by.Params) > 1 || event.Props.Get("ATTENDEE") != nil {
@@ -94,8 +94,8 @@ func FuzzEntry(f *testing.F) {
 		f.Add(seed, seed, seed, "go@school.example")
 		f.Add(seed, "", seed, seed)
 	}
-	f.Fuzz(func(t *testing.T, title, place, organiser, replyTo string) {
-		checkTexts(t, title, place, organiser, replyTo)
+	f.Fuzz(func(t *testing.T, title, location, organiser, replyTo string) {
+		checkTexts(t, title, location, organiser, replyTo)
 	})
 }
 

@@ -194,7 +194,7 @@ type Mail struct {
 	GiveUpAfter time.Duration `yaml:"give_up_after" bounds:"1m..720h"`
 	// RemindBefore is how long before the start of a run its reminders are sent, 0s..720h. With 0s there are none.
 	RemindBefore time.Duration `yaml:"remind_before" bounds:"0s..720h"`
-	// ChangeWindow is how long notices of a changed time or place wait for further changes, 0s..1h. It is a tenth of the
+	// ChangeWindow is how long notices of a changed time or location wait for further changes, 0s..1h. It is a tenth of the
 	// time to the nearer of the old and the new start if that is less, and a minute at most if that time is under an hour.
 	ChangeWindow time.Duration `yaml:"change_window" bounds:"0s..1h"`
 	// Pace is the time in which two mails about one run leave to one address, and 20 mails in all, 0s..1h. What else there

@@ -19,7 +19,7 @@ type Run struct {
 	LastAcceptedAt time.Time     // zero = nothing was accepted
 	Seats, Places  int           // rows in attendances and in waiting
 	ListOverdue    time.Duration // how long ago the waiting list should have ended; 0 = it need not, or has
-	Place          string
+	Location       string
 	TimeZone       string
 	Course         enroll.Course
 }

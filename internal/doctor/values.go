@@ -18,7 +18,7 @@ func (c *Checkup) values() {
 		}
 	}
 	const shown = "mails, calendars and pages show something else"
-	c.value(Text, enroll.CheckLine("place", r.Place), shown)
+	c.value(Text, enroll.CheckLine("location", r.Location), shown)
 	c.value(Text, enroll.CheckLine("title of its course", r.Course.Title), shown)
 	c.value(Text, enroll.CheckLine("organiser of its course", r.Course.Organiser), shown)
 	c.value(Text, enroll.CheckLines("description of its course", r.Course.Description), shown)

@@ -10,7 +10,7 @@ type RunQuery struct {
 	Most   int       // at most so many
 }
 
-// RunCursor is a place in the list of runs. The zero cursor is before all.
+// RunCursor is a position in the list of runs. The zero cursor is before all.
 type RunCursor struct {
 	StartsAt time.Time
 	Slug     string
@@ -22,5 +22,5 @@ type CourseQuery struct {
 	Most  int          // at most so many
 }
 
-// CourseCursor is a place in the list of courses. The zero cursor is before all.
+// CourseCursor is a position in the list of courses. The zero cursor is before all.
 type CourseCursor struct{ Title, Slug string }

@@ -30,7 +30,7 @@ type Enrolment struct {
 	AskedFor []Name
 }
 
-// Moved tells whether the person was told another time or place by mail than
+// Moved tells whether the person was told another time or location by mail than
 // the run has now.
 func (e Enrolment) Moved() bool {
 	return e.LastTold.Status != "" && !e.LastTold.Schedule.Equal(e.For.Schedule())

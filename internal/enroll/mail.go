@@ -20,7 +20,7 @@ const (
 	MailNotPromoted       MailKind = "not_promoted"       // the waiting list has ended, and you have none
 	MailCancelled         MailKind = "cancelled"          // you have given up your seat or place, or were removed
 	MailCalledOff         MailKind = "called_off"         // the run does not take place
-	MailChanged           MailKind = "changed"            // time, zone or place of the run have changed
+	MailChanged           MailKind = "changed"            // time, zone or location of the run have changed
 	MailReminder          MailKind = "reminder"           // the run begins soon
 	MailSummary           MailKind = "summary"            // how all your registrations for the run stand
 	MailMistakenAddress   MailKind = "mistaken_address"   // your address was entered by mistake, and is replaced

@@ -17,7 +17,7 @@ func TestSuperseded(t *testing.T) {
 	later := now.Add(time.Hour)
 	moved := func(status enroll.Status) []enroll.Enrolment {
 		all := about(status, "", later)
-		all[0].LastTold.Schedule.Place = "elsewhere"
+		all[0].LastTold.Schedule.Location = "elsewhere"
 		return all
 	}
 	calledOff := func(all []enroll.Enrolment) []enroll.Enrolment {

@@ -67,7 +67,7 @@ type Registration struct {
 	ID            uuid.UUID // the person's only credential: never logged
 	RunID         RunID
 	Run           string // the run's slug
-	Ticket        int64  // place in the run's line, from 1
+	Ticket        int64  // position in the run's line, from 1
 	Status        Status
 	Reason        Reason
 	AcceptedAt    time.Time
@@ -96,7 +96,8 @@ type Cancellation struct {
 // knows it can act for the person.
 func (r Registration) Path() string { return "/v1/registrations/" + r.ID.String() }
 
-// Position returns the place in the line, 1 = next, and 0 once decided.
+// Position returns the position of a queued request in the line, 1 = next, and 0
+// once it is decided.
 func (r Registration) Position() int64 {
 	if r.Status != Queued {
 		return 0

@@ -12,13 +12,13 @@ type Run struct {
 	Slug     string // immutable: it names the run's queue and its URL
 	Course   string // the course's slug
 	Title    string // the course's title
-	Place    string
+	Location string
 	TimeZone string   // IANA name in which the run's times are shown
 	Language Language // of its mails, unless somebody asks for another; empty = English
 
 	Organiser string // the course's
 	ReplyTo   string // the course's
-	Revision  int    // how often time or place were changed: calendars need to know
+	Revision  int    // how often time or location were changed: calendars need to know
 
 	StartsAt time.Time
 	EndsAt   time.Time
@@ -36,7 +36,7 @@ type Run struct {
 
 // Schedule returns when and where the run takes place.
 func (r Run) Schedule() Schedule {
-	return Schedule{StartsAt: r.StartsAt, EndsAt: r.EndsAt, TimeZone: r.TimeZone, Place: r.Place}
+	return Schedule{StartsAt: r.StartsAt, EndsAt: r.EndsAt, TimeZone: r.TimeZone, Location: r.Location}
 }
 
 // RunState is a run as of Now.
@@ -62,10 +62,10 @@ func (r RunState) OverCapacity() bool {
 type Schedule struct {
 	StartsAt, EndsAt time.Time
 	TimeZone         string // IANA name
-	Place            string
+	Location         string
 }
 
 // Equal tells whether both say the same.
 func (s Schedule) Equal(o Schedule) bool {
-	return s.StartsAt.Equal(o.StartsAt) && s.EndsAt.Equal(o.EndsAt) && s.TimeZone == o.TimeZone && s.Place == o.Place
+	return s.StartsAt.Equal(o.StartsAt) && s.EndsAt.Equal(o.EndsAt) && s.TimeZone == o.TimeZone && s.Location == o.Location
 }

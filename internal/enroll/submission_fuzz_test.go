@@ -11,8 +11,8 @@ import (
 	"github.com/lastseat/lastseat/internal/enroll"
 )
 
-// FuzzNewRegister holds the submission against its parts: it is accepted if each of
-// them is, and a refusal names all that are not.
+// FuzzNewRegister holds the submission against its parts: it is accepted if each
+// of them is, and a refusal names all that are not.
 func FuzzNewRegister(f *testing.F) {
 	f.Add("Ada Lovelace", "ada@example.org", "de", true, int64(3))
 	f.Add("", "", "", true, int64(-1))

@@ -119,7 +119,7 @@ func FuzzPath(f *testing.F) {
 			t.Errorf("%q is the run %s", text, run)
 		}
 		c.Params = gin.Params{{Key: "run", Value: "go-1"}, {Key: "ticket", Value: text}}
-		if run, ticket, err := placeParameters(c); known(err) && (run != "go-1" || ticket < 1 || strconv.FormatInt(ticket, 10) != text) {
+		if run, ticket, err := ticketParameters(c); known(err) && (run != "go-1" || ticket < 1 || strconv.FormatInt(ticket, 10) != text) {
 			t.Errorf("%q is the ticket %d", text, ticket)
 		}
 	})

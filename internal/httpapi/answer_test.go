@@ -114,7 +114,7 @@ func (r registration) outcome() string {
 }
 
 type runState struct {
-	Slug, Course, Title, Place, Registration string
+	Slug, Course, Title, Location, Registration string
 
 	TimeZone     string    `json:"time_zone"`
 	StartsAt     time.Time `json:"starts_at"`

@@ -55,7 +55,7 @@ type removalJSON struct {
 
 // remove answers DELETE /v1/runs/{run}/registrations/{ticket} as cancel does.
 func (a *api) remove(c *gin.Context) error {
-	run, ticket, err := placeParameters(c)
+	run, ticket, err := ticketParameters(c)
 	if err != nil {
 		return err
 	}
@@ -115,9 +115,9 @@ func held(r enroll.Registration) error {
 	return nil
 }
 
-// placeParameters returns the run and the ticket that the path names. What
+// ticketParameters returns the run and the ticket that the path names. What
 // cannot be a ticket cannot be a registration's.
-func placeParameters(c *gin.Context) (run string, ticket int64, err error) {
+func ticketParameters(c *gin.Context) (run string, ticket int64, err error) {
 	if run, err = runSlug(c); err != nil {
 		return "", 0, err
 	}

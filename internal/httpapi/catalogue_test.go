@@ -15,7 +15,7 @@ func (s *service) addRun(slug string, capacity *int, change ...func(*enroll.Run)
 	s.t.Helper()
 	now := time.Now()
 	r := enroll.Run{
-		Slug: slug, Course: "course", TimeZone: "Europe/Berlin", Place: "Room 1", Capacity: capacity, WaitlistCapacity: seats(0),
+		Slug: slug, Course: "course", TimeZone: "Europe/Berlin", Location: "Room 1", Capacity: capacity, WaitlistCapacity: seats(0),
 		OpensAt: now.Add(-time.Hour), ClosesAt: now.Add(time.Hour),
 		StartsAt: now.Add(2 * time.Hour), EndsAt: now.Add(3 * time.Hour),
 	}
@@ -137,7 +137,7 @@ func TestCatalogue(t *testing.T) {
 		}
 	})
 	t.Run("a run that is over is still found", func(t *testing.T) {
-		if r := s.run("over"); r.Place != "Room 1" || r.TimeZone != "Europe/Berlin" || r.Title != "About course" || *r.SeatsLeft != 0 {
+		if r := s.run("over"); r.Location != "Room 1" || r.TimeZone != "Europe/Berlin" || r.Title != "About course" || *r.SeatsLeft != 0 {
 			t.Errorf("got %+v", r)
 		}
 	})

@@ -103,7 +103,7 @@ func TestCalendar(t *testing.T) {
 	if got := a.header.Get("Content-Type"); got != "text/calendar; charset=utf-8; method=PUBLISH" {
 		t.Errorf("the type is %q", got)
 	}
-	s.exec(`UPDATE runs SET place = 'Elsewhere'`)
+	s.exec(`UPDATE runs SET location = 'Elsewhere'`)
 	if again := string(s.get(*winner.Links.Calendar).body); !strings.Contains(again, "SEQUENCE:2\r\n") || !strings.Contains(again, "LOCATION:Elsewhere\r\n") {
 		t.Errorf("after a change it is\n%s", again)
 	}

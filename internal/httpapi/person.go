@@ -36,7 +36,7 @@ func (b correctionJSON) person() (enroll.Name, enroll.Address, error) {
 // correctPerson answers PATCH /v1/runs/{run}/registrations/{ticket}. Nothing
 // moves in the line, so that it is done when it is answered.
 func (a *api) correctPerson(c *gin.Context) error {
-	run, ticket, err := placeParameters(c)
+	run, ticket, err := ticketParameters(c)
 	if err != nil {
 		return err
 	}

@@ -143,7 +143,7 @@ func TestPostgres_with_another_schema(t *testing.T) {
 		served  []string
 		why     string
 	}{
-		"a column is gone":        {`ALTER TABLE runs RENAME place TO venue`, []string{"/v1/runs", "/v1/runs/go-1"}, []string{"/v1/courses", ""}, "42703"},
+		"a column is gone":        {`ALTER TABLE runs RENAME location TO venue`, []string{"/v1/runs", "/v1/runs/go-1"}, []string{"/v1/courses", ""}, "42703"},
 		"a column of the line":    {`ALTER TABLE requests RENAME email TO address`, []string{""}, []string{"/v1/runs/go-1"}, "42703"},
 		"a table is gone":         {`ALTER TABLE courses RENAME TO subjects`, []string{"/v1/courses", "/v1/courses/course", "/v1/runs"}, []string{""}, "42P01"},
 		"a column must be filled": {`ALTER TABLE requests ADD source text NOT NULL DEFAULT ''; ALTER TABLE requests ALTER source DROP DEFAULT`, []string{""}, []string{"/v1/runs"}, "23502"},

@@ -13,7 +13,7 @@ type runJSON struct {
 	Slug         string        `json:"slug"`
 	Course       string        `json:"course"`
 	Title        string        `json:"title"`
-	Place        string        `json:"place"`
+	Location     string        `json:"location"`
 	TimeZone     string        `json:"time_zone"`
 	StartsAt     *time.Time    `json:"starts_at"`
 	EndsAt       *time.Time    `json:"ends_at"`
@@ -43,7 +43,7 @@ type lineJSON struct {
 func showRun(r enroll.RunState) runJSON {
 	life := r.Life()
 	return runJSON{
-		Slug: r.Slug, Course: r.Course, Title: r.Title, Place: r.Place, TimeZone: r.TimeZone,
+		Slug: r.Slug, Course: r.Course, Title: r.Title, Location: r.Location, TimeZone: r.TimeZone,
 		StartsAt: instant(r.StartsAt), EndsAt: instant(r.EndsAt),
 		OpensAt: instant(r.OpensAt), ClosesAt: instant(r.ClosesAt), Registration: life.Window,
 		Capacity: r.Capacity, SeatsTaken: r.AttendancesCount, SeatsLeft: r.SeatsLeft(), OverCapacity: r.OverCapacity(),

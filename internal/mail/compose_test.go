@@ -170,11 +170,11 @@ func TestCompose_says_what_was_before(t *testing.T) {
 		subject   string // of the notice
 		has, lack string
 	}{
-		{"another time", func(s *enroll.Schedule) { s.StartsAt = s.StartsAt.Add(-time.Hour) }, "New time: ", "Previous time: Monday, 1 March 2027, 08:00–17:00", "Previous place"},
-		{"another zone", func(s *enroll.Schedule) { s.TimeZone = "Europe/London" }, "New time: ", "Previous time: Monday, 1 March 2027, 08:00–16:00 (Europe/London, GMT)", "Previous place"},
-		{"another place", func(s *enroll.Schedule) { s.Place = "Room 6" }, "New place: ", "Previous place: Room 6\n", "Previous time"},
-		{"a first place", func(s *enroll.Schedule) { s.Place = "" }, "New place: ", "Previous place: not named yet\n", "Previous time"},
-		{"both", func(s *enroll.Schedule) { s.Place, s.EndsAt = "Room 6", s.EndsAt.Add(time.Hour) }, "New time and place: ", "Previous place: Room 6\n", "\x00"},
+		{"another time", func(s *enroll.Schedule) { s.StartsAt = s.StartsAt.Add(-time.Hour) }, "New time: ", "Previous time: Monday, 1 March 2027, 08:00–17:00", "Previous location"},
+		{"another zone", func(s *enroll.Schedule) { s.TimeZone = "Europe/London" }, "New time: ", "Previous time: Monday, 1 March 2027, 08:00–16:00 (Europe/London, GMT)", "Previous location"},
+		{"another location", func(s *enroll.Schedule) { s.Location = "Room 6" }, "New location: ", "Previous location: Room 6\n", "Previous time"},
+		{"a first location", func(s *enroll.Schedule) { s.Location = "" }, "New location: ", "Previous location: not named yet\n", "Previous time"},
+		{"both", func(s *enroll.Schedule) { s.Location, s.EndsAt = "Room 6", s.EndsAt.Add(time.Hour) }, "New time and location: ", "Previous location: Room 6\n", "\x00"},
 	} {
 		for _, kind := range []enroll.MailKind{enroll.MailChanged, enroll.MailReminder, enroll.MailPromoted} {
 			t.Run(test.name+" "+string(kind), func(t *testing.T) {
@@ -380,7 +380,7 @@ func TestCompose_tells_a_mistaken_address_nothing(t *testing.T) {
 		got := receive(t, m)
 		e := m.About[0]
 		text := got.plain + got.html + got.decoded(t, "Subject") + got.decoded(t, "From") + got.calendar + fmt.Sprint(got.header)
-		for _, secret := range []string{string(e.Name), e.For.Title, e.For.Place, e.For.Organiser, e.For.ReplyTo, e.Run, e.ID.String(), "2027-03", "http"} {
+		for _, secret := range []string{string(e.Name), e.For.Title, e.For.Location, e.For.Organiser, e.For.ReplyTo, e.Run, e.ID.String(), "2027-03", "http"} {
 			if strings.Contains(text, secret) {
 				t.Errorf("%s: it says %q:\n%s", language, secret, text)
 			}

@@ -28,7 +28,7 @@ func FuzzCompose(f *testing.F) {
 			name = m.About[0].Name
 		}
 		m.To, m.About[0].Name = a, name
-		m.About[0].For.Title, m.About[0].For.Place, m.About[0].For.Organiser = bounded(text), bounded(other), bounded(other+text)
+		m.About[0].For.Title, m.About[0].For.Location, m.About[0].For.Organiser = bounded(text), bounded(other), bounded(other+text)
 		holds(t, m)
 	})
 }

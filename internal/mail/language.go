@@ -13,7 +13,7 @@ type wording struct {
 	registered, notRegistered                string // labels of names: who has the seat, and for whom it was asked again
 
 	place                            string // a label, too: on the waiting list
-	whenBefore, whereBefore, nowhere string // labels of what was so until now, and the value for no place
+	whenBefore, whereBefore, nowhere string // labels of what was so until now, and the value for no location
 
 	queued, confirmed, waitlisted, full, alreadyRegistered, rejected, cancelled, calledOff, notPromoted string // states
 
@@ -32,7 +32,7 @@ var words = map[enroll.Language]wording{
 		queued:            "waiting for a decision",
 		place:             "Place on the waiting list",
 		whenBefore:        "Previous time",
-		whereBefore:       "Previous place",
+		whereBefore:       "Previous location",
 		nowhere:           "not named yet",
 		confirmed:         "confirmed",
 		waitlisted:        "on the waiting list",

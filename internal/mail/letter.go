@@ -43,8 +43,8 @@ type about struct {
 	Seated  bool // has a seat, or had one
 	Others  bool // it was asked again for somebody else
 
-	NewTime, NewPlace bool // since the person was told last
-	Entries           bool // calendar entries are attached
+	NewTime, NewLocation bool // since the person was told last
+	Entries              bool // calendar entries are attached
 
 	// What the run's life allows as of now: see enroll.Life. No mail asks for what
 	// the API refuses.
@@ -65,7 +65,7 @@ func (c *Composer) letter(k kind, m enroll.Mail) (letter, error) {
 		Seated: first.Seated, Others: len(first.AskedFor) > 0,
 		Begun: life.Begun, MayGiveUp: life.MayGiveUp(first.Status), MayRegister: life.MayRegister(), ListOpen: !life.ListEnded,
 	}
-	a.NewTime, a.NewPlace = changes(first)
+	a.NewTime, a.NewLocation = changes(first)
 	for _, e := range m.About {
 		a.Entries = a.Entries || k.entry(m, e) != ""
 	}
@@ -139,8 +139,8 @@ func (w wording) facts(m enroll.Mail, e enroll.Enrolment) ([]fact, error) {
 	} else if m.Kind != enroll.MailLinks {
 		return nil, err
 	}
-	if e.For.Place != "" {
-		facts = append(facts, fact{w.where, oneLine(e.For.Place), true})
+	if e.For.Location != "" {
+		facts = append(facts, fact{w.where, oneLine(e.For.Location), true})
 	}
 	if m.Kind == enroll.MailChanged || m.Kind != enroll.MailLinks && e.Moved() {
 		facts = append(facts, w.before(e)...)
@@ -176,7 +176,7 @@ func appendName(facts []fact, label string, n enroll.Name) []fact {
 
 // before returns what the person was told last, as far as it is no longer so.
 func (w wording) before(e enroll.Enrolment) []fact {
-	time, place := changes(e)
+	time, location := changes(e)
 	old := e.LastTold.Schedule
 	var facts []fact
 	if time {
@@ -184,18 +184,18 @@ func (w wording) before(e enroll.Enrolment) []fact {
 			facts = append(facts, fact{w.whenBefore, when, false})
 		}
 	}
-	if place && old.Place != "" {
-		facts = append(facts, fact{w.whereBefore, oneLine(old.Place), true})
-	} else if place {
+	if location && old.Location != "" {
+		facts = append(facts, fact{w.whereBefore, oneLine(old.Location), true})
+	} else if location {
 		facts = append(facts, fact{w.whereBefore, w.nowhere, false})
 	}
 	return facts
 }
 
-// changes tells what the run has another of than the person was told last.
-func changes(e enroll.Enrolment) (time, place bool) {
+// changes tells what of the run differs from what the person was told last.
+func changes(e enroll.Enrolment) (time, location bool) {
 	now, old := e.For.Schedule(), e.LastTold.Schedule
-	place = now.Place != old.Place
-	old.Place = now.Place
-	return !now.Equal(old), place
+	location = now.Location != old.Location
+	old.Location = now.Location
+	return !now.Equal(old), location
 }

@@ -85,7 +85,7 @@ func (c *Composer) Compose(m enroll.Mail) (*gomail.Msg, error) {
 }
 
 // messageID returns the Message-ID. An attempt whose answer was lost may have
-// delivered the mail: what the next one says of another time or place, or a
+// delivered the mail: what the next one says of another time or location, or a
 // summary says of what has happened since, must not pass for a copy of that.
 func (c *Composer) messageID(m enroll.Mail) string {
 	version := 0

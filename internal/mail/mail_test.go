@@ -47,7 +47,7 @@ func mailOf(t testing.TB, kind enroll.MailKind, language enroll.Language) enroll
 			},
 			Name: "Ada Lovelace", Seated: true,
 			For: enroll.Run{
-				Slug: "go-1", Course: "go", Title: "Go for people who ship", Place: "Room 5, Main Street 1", TimeZone: "Europe/Berlin",
+				Slug: "go-1", Course: "go", Title: "Go for people who ship", Location: "Room 5, Main Street 1", TimeZone: "Europe/Berlin",
 				Organiser: "Go School", ReplyTo: "office@go-school.example",
 				OpensAt: now.AddDate(0, -1, 0), ClosesAt: now.AddDate(0, 0, 7),
 				StartsAt: time.Date(2027, 3, 1, 8, 0, 0, 0, time.UTC), EndsAt: time.Date(2027, 3, 1, 16, 0, 0, 0, time.UTC),
@@ -98,7 +98,7 @@ func mailOf(t testing.TB, kind enroll.MailKind, language enroll.Language) enroll
 			e.ID, e.Ticket, e.Status, e.Reason, e.For.Title = uuid.UUID{15: byte(i + 1)}, int64(i+20), r.status, r.reason, r.title
 			m.About = append(m.About, e)
 		}
-		m.About[1].For.Place = ""
+		m.About[1].For.Location = ""
 		m.About[4].WaitlistPosition = 2
 		m.About[2].For.EndsAt = m.About[2].For.EndsAt.Add(24 * time.Hour)
 	default:

@@ -27,7 +27,7 @@ var situations = []struct {
 				e.LastTold.Status, e.LastTold.At, e.LastTold.Seat, e.LastTold.Entry = e.Status, m.DueAt.AddDate(0, 0, -7), e.Seated, e.Seated
 			}
 			e.For.StartsAt, e.For.EndsAt = e.For.StartsAt.AddDate(0, 1, 0), e.For.EndsAt.AddDate(0, 1, 0)
-			e.For.Place, e.For.Revision = "Online", 2
+			e.For.Location, e.For.Revision = "Online", 2
 		})
 	}},
 	{"over", func(m *enroll.Mail) { m.Now = m.About[0].For.EndsAt.Add(48 * time.Hour) }},

@@ -31,7 +31,7 @@ var typed = map[string]string{
 	"a label":                   "Course: x",
 }
 
-// broken are texts that come through no door for names. Titles, places and
+// broken are texts that come through no door for names. Titles, locations and
 // organisers may be such.
 var broken = map[string]string{
 	"a header on a line of its own": "x\r\nBcc: x@y.z\r\n\r\nbody",
@@ -94,7 +94,7 @@ func holds(t *testing.T, m enroll.Mail) {
 			t.Errorf("the mail is from %q, want %q", from, blanks(e.For.Organiser))
 		}
 	}
-	texts := []string{simple.For.Title, line(e.For.Title), simple.For.Place, line(e.For.Place), simple.For.Organiser, line(e.For.Organiser)}
+	texts := []string{simple.For.Title, line(e.For.Title), simple.For.Location, line(e.For.Location), simple.For.Organiser, line(e.For.Organiser)}
 	if simple.Name != "" {
 		texts = append(texts, string(simple.Name), line(string(e.Name)))
 	}
@@ -119,8 +119,8 @@ func says(m enroll.Mail, name enroll.Name, text string) enroll.Mail {
 	for i := range m.About {
 		e := &m.About[i]
 		e.Name, e.For.Organiser = name, text
-		if e.For.Place != "" {
-			e.For.Place, e.LastTold.Schedule.Place = text, text
+		if e.For.Location != "" {
+			e.For.Location, e.LastTold.Schedule.Location = text, text
 		}
 		if e.For.Title == title {
 			e.For.Title = text

@@ -34,7 +34,7 @@ type event struct {
 	written    time.Time
 	struck     bool
 	start, end time.Time
-	place      string
+	location   string
 }
 
 // take takes an entry that came by mail. It tells whether the entry strikes out
@@ -71,7 +71,7 @@ func (d diary) take(t *testing.T, text []byte) (needless bool) {
 	}
 	e := event{
 		sequence: sequence, written: at(ics.PropDateTimeStamp), struck: method == "CANCEL",
-		start: at(ics.PropDateTimeStart), end: at(ics.PropDateTimeEnd), place: say(ics.PropLocation),
+		start: at(ics.PropDateTimeStart), end: at(ics.PropDateTimeEnd), location: say(ics.PropLocation),
 	}
 	known, there := d[uid]
 	if !there || e.sequence > known.sequence || e.sequence == known.sequence && !e.written.Before(known.written) {
@@ -85,7 +85,7 @@ func (d diary) shows() []string {
 	var all []string
 	for e := range maps.Values(d) {
 		if !e.struck {
-			all = append(all, fmt.Sprintf("%s–%s %s", e.start.Format(time.RFC3339), e.end.Format(time.RFC3339), e.place))
+			all = append(all, fmt.Sprintf("%s–%s %s", e.start.Format(time.RFC3339), e.end.Format(time.RFC3339), e.location))
 		}
 	}
 	slices.Sort(all)
@@ -163,7 +163,7 @@ func (l *life) step() string {
 		pgtest.Exec(l.t, l.url, `UPDATE runs SET starts_at = date_trunc('day', now()) + make_interval(days => $1), ends_at = date_trunc('day', now()) + make_interval(days => $1, hours => 2)`, days)
 		return fmt.Sprint("it is moved to day ", days)
 	case 8:
-		pgtest.Exec(l.t, l.url, `UPDATE runs SET place = 'Room ' || $1::text`, fmt.Sprint(l.random.IntN(2)))
+		pgtest.Exec(l.t, l.url, `UPDATE runs SET location = 'Room ' || $1::text`, fmt.Sprint(l.random.IntN(2)))
 		return "it is moved to another room"
 	default:
 		pgtest.Exec(l.t, l.url, `UPDATE runs SET starts_at = date_trunc('minute', now()) + interval '50 minutes', ends_at = date_trunc('minute', now()) + interval '90 minutes'`)
@@ -196,7 +196,7 @@ func TestCalendarsEndWithTheRightEntries(t *testing.T) {
 			t.Run(name+end, func(t *testing.T) {
 				t.Parallel()
 				p := newPlace(t)
-				pgtest.Exec(t, p.url, `UPDATE runs SET capacity = 2, first_capacity = 2, waitlist_capacity = NULL, first_waitlist_capacity = NULL, place = 'Room 0'`)
+				pgtest.Exec(t, p.url, `UPDATE runs SET capacity = 2, first_capacity = 2, waitlist_capacity = NULL, first_waitlist_capacity = NULL, location = 'Room 0'`)
 				o := options
 				o.ChangeWindow, o.Pace = 20*time.Millisecond, pace
 				p.worker(p.store, o)
@@ -248,7 +248,7 @@ func (l *life) requireDiaries(c *mail.Composer) {
 			}
 		}
 		want := pgtest.Query[string](t, l.url, `
-			SELECT to_char(r.starts_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"–') || to_char(r.ends_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z" ') || r.place
+			SELECT to_char(r.starts_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"–') || to_char(r.ends_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z" ') || r.location
 			FROM requests q JOIN runs r ON r.id = q.run_id WHERE q.email_key = $1 AND q.status = 'confirmed'`, address(person))
 		if got := d.shows(); !slices.Equal(got, want) {
 			t.Errorf("the calendar of %s shows %q, want %q", address(person), got, want)

@@ -69,7 +69,7 @@ type Outbox interface {
 	ClaimMail(ctx context.Context, due enroll.DueMail, limits enroll.ClaimLimits) (enroll.Mail, error)
 	// EndMailAttempt notes how an attempt ended.
 	EndMailAttempt(ctx context.Context, id uuid.UUID, attempt int, end enroll.MailAttempt) error
-	// WriteChanges writes notices of changed times and places, of one run whose
+	// WriteChanges writes notices of changed times and locations, of one run whose
 	// window of at most so long is over.
 	WriteChanges(ctx context.Context, window time.Duration, most int) (people int, found bool, err error)
 	// WriteReminders writes reminders of one run that begins within before.
@@ -87,7 +87,7 @@ type Options struct {
 	RetryMin        time.Duration // after the first failed attempt; each further one doubles it, …
 	RetryMax        time.Duration // … up to this
 	GiveUpAfter     time.Duration // the age at which a failed attempt is the last
-	ChangeWindow    time.Duration // from a change of time or place to its notices, at most
+	ChangeWindow    time.Duration // from a change of time or location to its notices, at most
 	Pace            time.Duration // in which only so many mails leave to one address: see enroll.ClaimLimits
 	RemindBefore    time.Duration // how long before a run its reminders are sent; 0 = there are none
 	Interval        time.Duration // between two looks of the relay

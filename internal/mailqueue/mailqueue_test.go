@@ -433,12 +433,12 @@ func TestAMoveIsTold(t *testing.T) {
 	p.confirm(1, 2)
 	p.waitFor("sent 2")
 	pgtest.Exec(t, p.url, `UPDATE runs SET starts_at = starts_at + interval '30 days', ends_at = ends_at + interval '30 days'`)
-	pgtest.Exec(t, p.url, `UPDATE runs SET place = 'Room 2'`)
+	pgtest.Exec(t, p.url, `UPDATE runs SET location = 'Room 2'`)
 	p.waitFor("sent 4")
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, m := range p.sent[2:] {
-		if e := m.About[0]; m.Kind != enroll.MailChanged || e.For.Revision != 2 || !e.Moved() || e.For.Place != "Room 2" {
+		if e := m.About[0]; m.Kind != enroll.MailChanged || e.For.Revision != 2 || !e.Moved() || e.For.Location != "Room 2" {
 			t.Errorf("sent was %s of %+v", m.Kind, e)
 		}
 	}

@@ -30,7 +30,7 @@ FOR NO KEY UPDATE`
 // tried again after a broken connection, which a correction may have given another
 // id since; by key: a client that asks again), judges the rest by one instant per
 // line that never runs backwards, and numbers what is not refused in the order it
-// came. It returns a row for each run with the places and tickets of those that
+// came. It returns a row for each run with the ordinals and tickets of those that
 // were accepted, and one for each that was not, unless there is no such run.
 //
 // What it refuses, and what it stores as late, is what enroll.Life says: see the
@@ -60,7 +60,7 @@ WITH clock AS MATERIALIZED (
     FROM unnest($1::uuid[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::boolean[],
                 $9::text[], $10::integer[], $11::bigint[], $12::boolean[], $13::jsonb[], $15::boolean[], $16::uuid[], $17::bytea[])
         WITH ORDINALITY AS a (id, slug, name, email, email_key, idempotency_key, language, notify,
-                              kind, waitlist_limit, target, by_organiser, change, outside_window, shown_id, digest, place)
+                              kind, waitlist_limit, target, by_organiser, change, outside_window, shown_id, digest, ordinal)
     CROSS JOIN clock
     CROSS JOIN LATERAL (SELECT * FROM runs r WHERE r.slug = a.slug LIMIT 1) r
     CROSS JOIN LATERAL (SELECT * FROM lines l WHERE l.run_id = r.id LIMIT 1) l
@@ -74,7 +74,7 @@ WITH clock AS MATERIALIZED (
         LIMIT 1
     ) seen ON true
 ), numbered AS MATERIALIZED ( -- without a ticket if it is refused, or there already
-    SELECT j.*, CASE WHEN fresh THEN last_ticket + count(*) FILTER (WHERE fresh) OVER (PARTITION BY run_id ORDER BY place ROWS UNBOUNDED PRECEDING) END AS ticket
+    SELECT j.*, CASE WHEN fresh THEN last_ticket + count(*) FILTER (WHERE fresh) OVER (PARTITION BY run_id ORDER BY ordinal ROWS UNBOUNDED PRECEDING) END AS ticket
     FROM (SELECT *, seen_ticket IS NULL AND refusal = '' AS fresh FROM judged) j
 ), inserted AS (
     INSERT INTO requests (run_id, ticket, id, kind, name, email, email_key, idempotency_key, language, notify,
@@ -85,7 +85,7 @@ WITH clock AS MATERIALIZED (
     WHERE ticket IS NOT NULL
 ), heads AS MATERIALIZED (
     SELECT run_id, max(ticket) AS last_ticket, max(judged_at) AS judged_at, max(settled_ticket) AS settled_ticket,
-           array_agg(place) AS places, array_agg(ticket) AS tickets
+           array_agg(ordinal) AS ordinals, array_agg(ticket) AS tickets
     FROM numbered
     WHERE ticket IS NOT NULL
     GROUP BY run_id
@@ -95,11 +95,11 @@ WITH clock AS MATERIALIZED (
     CROSS JOIN LATERAL (SELECT o.ctid AS at FROM lines o WHERE o.run_id = h.run_id LIMIT 1) o
     WHERE l.ctid = o.at -- which has one plan: see db.go
 )
-SELECT run_id, judged_at, settled_ticket, places, tickets,
+SELECT run_id, judged_at, settled_ticket, ordinals, tickets,
        '', judged_at, judged_at, NULL, NULL, NULL, NULL, '', NULL, NULL, NULL, NULL, '', false, NULL, 0, NULL, false
 FROM heads
 UNION ALL
-SELECT j.run_id, j.judged_at, j.settled_ticket, ARRAY[j.place], NULL,
+SELECT j.run_id, j.judged_at, j.settled_ticket, ARRAY[j.ordinal], NULL,
        j.refusal, j.opens_at, j.closes_at, q.id, q.ticket, q.kind, q.status, coalesce(q.reason, ''), q.accepted_at, q.decided_at, q.name, q.email,
        coalesce(q.language, ''), coalesce(q.notify, false), q.waitlist_limit, coalesce(q.target, 0),
        q.digest, i.yes IS NOT NULL
@@ -146,8 +146,8 @@ func (s *Store) accept(ctx context.Context, submissions []enroll.Submission, aga
 			if err := j.scan(rows); err != nil {
 				return err
 			}
-			for i, place := range j.places {
-				results[place-1] = j.result(i, submissions[place-1])
+			for i, ordinal := range j.ordinals {
+				results[ordinal-1] = j.result(i, submissions[ordinal-1])
 			}
 		}
 		return rows.Err()
@@ -219,11 +219,11 @@ func unlessZero[T comparable](v T) *T {
 // judged is a row of acceptRequests: of some that were accepted, or of one that was
 // not.
 type judged struct {
-	run     enroll.RunID
-	at      time.Time
-	settled int64
-	places  []int64 // among the submissions, 1 = the first
-	tickets []int64 // of those at the places, if they were accepted now
+	run      enroll.RunID
+	at       time.Time
+	settled  int64
+	ordinals []int64 // among the submissions, 1 = the first
+	tickets  []int64 // of those at the ordinals, if they were accepted now
 
 	refusal       enroll.Code
 	opens, closes time.Time // of the run, where that is what refuses it
@@ -246,12 +246,12 @@ type judged struct {
 }
 
 func (j *judged) scan(rows pgx.Rows) error {
-	return rows.Scan(&j.run, &j.at, &j.settled, &j.places, &j.tickets, &j.refusal, &j.opens, &j.closes,
+	return rows.Scan(&j.run, &j.at, &j.settled, &j.ordinals, &j.tickets, &j.refusal, &j.opens, &j.closes,
 		&j.id, &j.seen, &j.kind, &j.status, &j.reason, &j.accepted, &j.decided, &j.name, &j.email, &j.language, &j.notify,
 		&j.limit, &j.target, &j.digest, &j.corrected)
 }
 
-// result returns that of the submission at the row's place i.
+// result returns that of the submission at index i of the row.
 func (j *judged) result(i int, sub enroll.Submission) enroll.AcceptResult {
 	r := enroll.Registration{ID: sub.ID, RunID: j.run, Run: sub.Run, Status: enroll.Queued, SettledTicket: j.settled}
 	switch {

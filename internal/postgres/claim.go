@@ -146,10 +146,10 @@ WHERE o.id = ANY(ARRAY(
 ))`
 
 // toldByMail finds what the registration q was last told, in the way that
-// enroll.LastTold explains: by which revision of the run and which status, when, and
-// whether any mail that may have arrived told of a seat. A summary tells what the
-// mails would have that joined it. Not counted is the mail m itself, and what went
-// to an address that the registration has no more.
+// enroll.LastTold explains: by which revision of the run and which status, when,
+// and whether any mail that may have arrived told of a seat. A summary tells what
+// the mails would have that joined it. Not counted is the mail m itself, and what
+// went to an address that the registration has no more.
 const toldByMail = `
 LEFT JOIN LATERAL (
     SELECT (array_agg(o.revision ORDER BY o.at DESC) FILTER (WHERE o.sent))[1] AS revision,
@@ -165,7 +165,7 @@ LEFT JOIN LATERAL (
     ) o
 ) t ON true
 LEFT JOIN LATERAL (
-    SELECT o.starts_at, o.ends_at, o.time_zone, o.place FROM run_revisions o
+    SELECT o.starts_at, o.ends_at, o.time_zone, o.location FROM run_revisions o
     WHERE o.run_id = q.run_id AND CASE WHEN t.revision IS NULL THEN o.changed_at <= q.accepted_at ELSE o.revision = t.revision END
     ORDER BY o.revision DESC LIMIT 1
 ) old ON true `
@@ -175,18 +175,18 @@ const linksMost = 100
 
 // readMail reads what a mail tells: its registration; or the $2 newest ones of
 // its address; or of those in one run the $2 that matter most, if it is a
-// summary. A mail may have an address of its own: see mails.email. While the mail is claimed, time and place are of the revision that the
+// summary. A mail may have an address of its own: see mails.email. While the mail is claimed, time and location are of the revision that the
 // claim has noted, whatever has become of the run since.
 const readMail = `
 SELECT m.kind, m.due_at, clock_timestamp(), coalesce(q.language, r.language), q.name, q.email, q.email_key,
        q.id, q.run_id, r.slug, q.ticket, q.status, coalesce(q.reason, ''), q.accepted_at, q.decided_at, r.settled_ticket,
        CASE WHEN q.status = 'waitlisted'
             THEN (SELECT count(*) FROM waiting w WHERE w.run_id = q.run_id AND w.ticket <= q.ticket) ELSE 0 END,
-       c.slug, c.title, now.place, now.time_zone, r.language, c.organiser, c.reply_to, now.revision, now.starts_at, now.ends_at,
+       c.slug, c.title, now.location, now.time_zone, r.language, c.organiser, c.reply_to, now.revision, now.starts_at, now.ends_at,
        r.promote_until, r.opens_at, r.closes_at, r.waitlist_ended, r.called_off, ` + wasSeated + `,
        CASE WHEN m.kind = 'already_registered' THEN ` + askedFor + ` END,
        CASE WHEN m.ended_at IS NULL THEN coalesce(m.email, '') ELSE '' END, coalesce(m.email_key, ''), coalesce(t.status, ''), t.at, t.of_seat, coalesce(old.starts_at, now.starts_at), coalesce(old.ends_at, now.ends_at),
-       coalesce(old.time_zone, now.time_zone), coalesce(old.place, now.place)
+       coalesce(old.time_zone, now.time_zone), coalesce(old.location, now.location)
 FROM mails m
 CROSS JOIN LATERAL (
     (SELECT q.* FROM requests q WHERE (m.email_key IS NULL OR m.kind = 'mistaken_address') AND q.run_id = m.run_id AND q.ticket = m.ticket)
@@ -203,10 +203,10 @@ CROSS JOIN LATERAL (
 CROSS JOIN LATERAL (SELECT * FROM runs r WHERE r.id = q.run_id LIMIT 1) r
 CROSS JOIN LATERAL (SELECT * FROM courses c WHERE c.id = r.course_id LIMIT 1) c
 CROSS JOIN LATERAL (
-    (SELECT v.revision, v.starts_at, v.ends_at, v.time_zone, v.place FROM run_revisions v
+    (SELECT v.revision, v.starts_at, v.ends_at, v.time_zone, v.location FROM run_revisions v
      WHERE m.claimed_until IS NOT NULL AND m.revision <> r.revision AND v.run_id = q.run_id AND v.revision = m.revision)
     UNION ALL
-    SELECT r.revision, r.starts_at, r.ends_at, r.time_zone, r.place
+    SELECT r.revision, r.starts_at, r.ends_at, r.time_zone, r.location
     LIMIT 1
 ) now ` + toldByMail + `
 WHERE m.id = $1
@@ -285,10 +285,10 @@ func scanEnrolment(rows pgx.Rows, m *enroll.Mail) error {
 	)
 	err := rows.Scan(&m.Kind, &m.DueAt, &m.Now, &lang, &e.Name, &to.Typed, &to.Key,
 		&e.ID, &e.RunID, &e.Run, &e.Ticket, &e.Status, &e.Reason, &e.AcceptedAt, &decided, &e.SettledTicket, &e.WaitlistPosition,
-		&e.For.Course, &e.For.Title, &e.For.Place, &e.For.TimeZone, &e.For.Language, &e.For.Organiser, &e.For.ReplyTo,
+		&e.For.Course, &e.For.Title, &e.For.Location, &e.For.TimeZone, &e.For.Language, &e.For.Organiser, &e.For.ReplyTo,
 		&e.For.Revision, &e.For.StartsAt, &e.For.EndsAt,
 		&promoteUntil, &e.For.OpensAt, &e.For.ClosesAt, &e.For.WaitlistEnded, &e.For.CalledOff, &e.Seated, &e.AskedFor,
-		&own.Typed, &own.Key, &told.Status, &at, &told.Seat, &told.Schedule.StartsAt, &told.Schedule.EndsAt, &told.Schedule.TimeZone, &told.Schedule.Place)
+		&own.Typed, &own.Key, &told.Status, &at, &told.Seat, &told.Schedule.StartsAt, &told.Schedule.EndsAt, &told.Schedule.TimeZone, &told.Schedule.Location)
 	if err != nil {
 		return err
 	}

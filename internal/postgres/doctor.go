@@ -19,7 +19,7 @@ SELECT r.id, r.slug, r.capacity, r.waitlist_capacity, r.attendances_count, r.wai
        (SELECT count(*) FROM attendances a WHERE a.run_id = r.id), (SELECT count(*) FROM waiting w WHERE w.run_id = r.id),
        CASE WHEN NOT r.waitlist_ended AND r.waiting_count > 0
             THEN greatest(now() - least(coalesce(r.promote_until, r.starts_at), r.ends_at), interval '0') ELSE interval '0' END,
-       r.place, r.time_zone, c.slug, c.title, c.description, c.organiser, c.reply_to
+       r.location, r.time_zone, c.slug, c.title, c.description, c.organiser, c.reply_to
 FROM runs r
 JOIN courses c ON c.id = r.course_id
 LEFT JOIN LATERAL (SELECT last_ticket, last_accepted_at FROM lines l WHERE l.run_id = r.id LIMIT 1) l ON true
@@ -95,7 +95,7 @@ func scanRunToCheck(row pgx.CollectableRow) (r doctor.Run, err error) {
 	is, first, course := &r.Counts, &r.FirstCounts, &r.Course
 	err = row.Scan(&r.ID, &r.Slug, &is.Capacity, &is.WaitlistCapacity, &is.Taken, &is.Waiting, &is.WaitlistEnded, &is.CalledOff,
 		&first.Capacity, &first.WaitlistCapacity, &r.Settled, &r.HasLine, &r.Last, &accepted, &r.Seats, &r.Places, &r.ListOverdue,
-		&r.Place, &r.TimeZone, &course.Slug, &course.Title, &course.Description, &course.Organiser, &course.ReplyTo)
+		&r.Location, &r.TimeZone, &course.Slug, &course.Title, &course.Description, &course.Organiser, &course.ReplyTo)
 	if accepted != nil {
 		r.LastAcceptedAt = *accepted
 	}

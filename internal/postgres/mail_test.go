@@ -322,8 +322,8 @@ func TestRevision(t *testing.T) {
 		want int
 	}{
 		{`UPDATE runs SET capacity = 5, closes_at = closes_at - interval '1 minute', language = 'de'`, 0},
-		{`UPDATE runs SET place = place, starts_at = starts_at`, 0},
-		{`UPDATE runs SET place = 'Room 3'`, 1},
+		{`UPDATE runs SET location = location, starts_at = starts_at`, 0},
+		{`UPDATE runs SET location = 'Room 3'`, 1},
 		{`UPDATE runs SET starts_at = starts_at - interval '1 hour', ends_at = ends_at - interval '1 hour'`, 2},
 		{`UPDATE runs SET time_zone = 'UTC'`, 3},
 	} {

@@ -21,7 +21,7 @@ func TestClaimMail(t *testing.T) {
 		t.Parallel()
 		o := newOffice(t)
 		o.exec(`UPDATE courses SET organiser = 'Ada''s School', reply_to = 'ada@school.example', title = 'Go, "fast"'`)
-		o.exec(`UPDATE runs SET language = 'de', place = 'Raum 2'`)
+		o.exec(`UPDATE runs SET language = 'de', location = 'Raum 2'`)
 		o.ask(enroll.RegisterInput{Email: " Ada+1@Straße.example"}, enroll.RegisterInput{Email: "bob@example.org", Language: new("en")})
 		var mails []enroll.Mail
 		for _, d := range o.due(2) {
@@ -35,7 +35,7 @@ func TestClaimMail(t *testing.T) {
 		e := m.About[0]
 		if len(m.About) != 1 || e.Name != "A Person" || e.Status != enroll.Confirmed || e.Ticket != 1 || e.Run != "a" || e.DecidedAt.IsZero() ||
 			e.For.Title != `Go, "fast"` || e.For.Organiser != "Ada's School" || e.For.ReplyTo != "ada@school.example" ||
-			e.For.Place != "Raum 2" || e.For.TimeZone != "Europe/Berlin" || e.For.Slug != "a" || e.For.EndsAt.Sub(e.For.StartsAt) != time.Hour {
+			e.For.Location != "Raum 2" || e.For.TimeZone != "Europe/Berlin" || e.For.Slug != "a" || e.For.EndsAt.Sub(e.For.StartsAt) != time.Hour {
 			t.Errorf("got %+v", m.About)
 		}
 		if mails[1].Language != enroll.English {

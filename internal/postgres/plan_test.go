@@ -63,8 +63,8 @@ func fill(t *testing.T, url string, size, runs int) {
 	enrolltest.OpenRun(t, pgtest.Open(t, url), "run-0", nil)
 	// Together: looking up the zone of one takes 30 ms, and of the next nothing.
 	pgtest.Exec(t, url, `
-		INSERT INTO runs (course_id, slug, place, time_zone, starts_at, ends_at, opens_at, closes_at, language, waitlist_capacity, promote_until)
-		SELECT course_id, 'run-' || n, place, time_zone, starts_at, ends_at, opens_at, closes_at, language, waitlist_capacity, promote_until
+		INSERT INTO runs (course_id, slug, location, time_zone, starts_at, ends_at, opens_at, closes_at, language, waitlist_capacity, promote_until)
+		SELECT course_id, 'run-' || n, location, time_zone, starts_at, ends_at, opens_at, closes_at, language, waitlist_capacity, promote_until
 		FROM runs, generate_series(1, $1::integer - 1) n ORDER BY n`, runs)
 	pgtest.Exec(t, url, `INSERT INTO lines (run_id) SELECT id FROM runs WHERE slug <> 'run-0'`)
 	pgtest.Damage(t, url, `

@@ -67,13 +67,13 @@ func scanRegistration(row pgx.CollectableRow) (r enroll.Registration, err error)
 // list, 1 = first, and 0 if it is not on it. It counts along the list: ask for
 // those who are told, not for all who wait.
 func (s *Store) WaitlistPosition(ctx context.Context, r enroll.Registration) (int, error) {
-	var place int
+	var position int
 	err := s.pool.QueryRow(ctx, `
 		SELECT count(*) FROM waiting w
 		WHERE w.run_id = $1 AND w.ticket <= $2 AND EXISTS (SELECT FROM waiting WHERE run_id = $1 AND ticket = $2)`,
-		r.RunID, r.Ticket).Scan(&place)
+		r.RunID, r.Ticket).Scan(&position)
 	if err != nil {
 		return 0, translate("counting a waiting list", err)
 	}
-	return place, nil
+	return position, nil
 }

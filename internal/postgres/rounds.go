@@ -34,7 +34,7 @@ FOR UPDATE OF c SKIP LOCKED`
 
 // writeChanges writes the notices of the run $1 for the next $3 people after the
 // ticket $2 who have a seat or a place, except for those who were told of this
-// time and place already; of a run that is called off or over it writes none. It
+// time and location already; of a run that is called off or over it writes none. It
 // returns how many people it looked at, and the last of their tickets. A
 // statement of its own, after dueChange, so that its snapshot has the change.
 // Whoever gets a seat or a place behind the cursor is told of it by a mail that is
@@ -57,7 +57,7 @@ WITH people AS MATERIALIZED (
     CROSS JOIN LATERAL (SELECT * FROM requests q WHERE q.run_id = $1 AND q.ticket = p.ticket LIMIT 1) q
     CROSS JOIN LATERAL (SELECT * FROM runs r WHERE r.id = q.run_id LIMIT 1) r
     CROSS JOIN (SELECT NULL::uuid AS id) m ` + toldByMail + lastOfKind + `
-    WHERE (old.starts_at, old.ends_at, old.time_zone, old.place) IS DISTINCT FROM (r.starts_at, r.ends_at, r.time_zone, r.place)
+    WHERE (old.starts_at, old.ends_at, old.time_zone, old.location) IS DISTINCT FROM (r.starts_at, r.ends_at, r.time_zone, r.location)
     ON CONFLICT DO NOTHING -- an organiser has one sent again at this instant
 )
 SELECT count(*), coalesce(max(ticket), 0) FROM people`
@@ -117,7 +117,7 @@ LEFT JOIN LATERAL (
 // seatTellers are the kinds that tell who has a seat when the run begins.
 var seatTellers = []enroll.MailKind{enroll.MailConfirmed, enroll.MailPromoted, enroll.MailChanged, enroll.MailReminder}
 
-// WriteChanges writes notices of changed times and places, of one run and for at
+// WriteChanges writes notices of changed times and locations, of one run and for at
 // most so many people, if the window of its change, at most so long, is over. It
 // returns how many people it looked at, and whether it found a run. A run that is
 // changed meanwhile opens another window: its people are looked at again then.

@@ -111,12 +111,12 @@ func TestAChangeIsTold(t *testing.T) {
 		o.writeChanges(0, 100)
 		o.requireSent()
 	})
-	t.Run("of time, zone and place alike", func(t *testing.T) {
+	t.Run("of time, zone and location alike", func(t *testing.T) {
 		t.Parallel()
 		o := newOffice(t)
 		o.ask(person(1))
 		o.requireSent("confirmed 1")
-		for _, change := range []string{`time_zone = 'Europe/London'`, `place = 'Room 2'`, `ends_at = ends_at + interval '1 hour'`} {
+		for _, change := range []string{`time_zone = 'Europe/London'`, `location = 'Room 2'`, `ends_at = ends_at + interval '1 hour'`} {
 			o.exec(`UPDATE runs SET ` + change)
 			o.writeChanges(0, 100)
 			o.requireSent("changed 1")
@@ -188,7 +188,7 @@ func TestAChangeIsTold(t *testing.T) {
 		o := newOffice(t)
 		o.ask(person(1))
 		o.requireSent("confirmed 1")
-		o.exec(`UPDATE runs SET place = 'Room 2', called_off = true`)
+		o.exec(`UPDATE runs SET location = 'Room 2', called_off = true`)
 		o.writeChanges(0, 100)
 		o.requireMails("confirmed 1")
 		o.exec(`UPDATE runs SET called_off = false, starts_at = now() - interval '2 days', ends_at = now() - interval '1 day'`)
@@ -246,7 +246,7 @@ func TestTheWindowOfAChange(t *testing.T) {
 			o.exec(`UPDATE runs SET starts_at = now() + $1::interval`, test.moved)
 			o.exec(`UPDATE run_changes SET opened_at = opened_at - $1::interval`, test.age)
 			o.exec(`UPDATE run_revisions SET starts_at = starts_at - $1::interval`, test.age)
-			o.exec(`UPDATE runs SET place = 'Room 2'`) // prolongs nothing
+			o.exec(`UPDATE runs SET location = 'Room 2'`) // prolongs nothing
 			if _, found, err := o.WriteChanges(t.Context(), 10*time.Minute, 10); err != nil || found != test.want {
 				t.Errorf("notices are written: %v (%v)", found, err)
 			}

@@ -11,14 +11,14 @@ import (
 )
 
 const selectRuns = `
-SELECT r.id, r.slug, c.slug, c.title, r.place, r.time_zone, r.starts_at, r.ends_at, r.capacity,
+SELECT r.id, r.slug, c.slug, c.title, r.location, r.time_zone, r.starts_at, r.ends_at, r.capacity,
        r.waitlist_capacity, r.promote_until, r.waiting_count, r.waitlist_ended, r.called_off, r.opens_at, r.closes_at, r.language, c.organiser, c.reply_to, r.revision,
        r.attendances_count, l.last_ticket, r.settled_ticket, greatest(now(), l.last_accepted_at)
 FROM runs r JOIN courses c ON c.id = r.course_id JOIN lines l ON l.run_id = r.id `
 
 func scanRun(row pgx.CollectableRow) (r enroll.RunState, err error) {
 	var until *time.Time
-	err = row.Scan(&r.ID, &r.Slug, &r.Course, &r.Title, &r.Place, &r.TimeZone, &r.StartsAt, &r.EndsAt, &r.Capacity,
+	err = row.Scan(&r.ID, &r.Slug, &r.Course, &r.Title, &r.Location, &r.TimeZone, &r.StartsAt, &r.EndsAt, &r.Capacity,
 		&r.WaitlistCapacity, &until, &r.WaitingCount, &r.WaitlistEnded, &r.CalledOff,
 		&r.OpensAt, &r.ClosesAt, &r.Language, &r.Organiser, &r.ReplyTo, &r.Revision,
 		&r.AttendancesCount, &r.LastTicket, &r.SettledTicket, &r.Now)
@@ -66,13 +66,13 @@ func (s *Store) CreateRun(ctx context.Context, r enroll.Run) (enroll.RunID, erro
 	}
 	rows, err := collect(ctx, s, "creating run "+r.Slug, pgx.RowTo[enroll.RunID], `
 		WITH created AS (
-			INSERT INTO runs (course_id, slug, place, time_zone, starts_at, ends_at, capacity, opens_at, closes_at, language,
+			INSERT INTO runs (course_id, slug, location, time_zone, starts_at, ends_at, capacity, opens_at, closes_at, language,
 			                  waitlist_capacity, promote_until)
 			SELECT id, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12 FROM courses WHERE slug = $1
 			RETURNING id
 		)
 		INSERT INTO lines (run_id) SELECT id FROM created RETURNING run_id`,
-		r.Course, r.Slug, r.Place, r.TimeZone, r.StartsAt, r.EndsAt, r.Capacity, r.OpensAt, r.ClosesAt, cmp.Or(r.Language, enroll.English),
+		r.Course, r.Slug, r.Location, r.TimeZone, r.StartsAt, r.EndsAt, r.Capacity, r.OpensAt, r.ClosesAt, cmp.Or(r.Language, enroll.English),
 		r.WaitlistCapacity, unlessZero(r.PromoteUntil))
 	if err == nil && len(rows) == 0 {
 		err = notFound("course")

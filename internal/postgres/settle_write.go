@@ -99,16 +99,16 @@ WITH written AS (
 type writing struct {
 	batch                     *pgx.Batch
 	decided                   outcomes
-	advanced                  standings
-	given                     givings // who has got a seat, or a place on a waiting list, …
-	unseated, unlisted        places  // … and who has it no more
-	changed                   places
+	advanced                  countColumns
+	given                     givings       // who has got a seat, or a place on a waiting list, …
+	unseated, unlisted        ticketColumns // … and who has it no more
+	changed                   ticketColumns
 	before, statuses, reasons []string // of changed
-	told                      places
-	mails                     []string   // of told: their kinds …
-	mailIDs                   [][16]byte // … and ids
-	full                      places     // who is told that there is no seat, unless the address was
-	again                     places     // who is told that somebody asked again with the address
+	told                      ticketColumns
+	mails                     []string      // of told: their kinds …
+	mailIDs                   [][16]byte    // … and ids
+	full                      ticketColumns // who is told that there is no seat, unless the address was
+	again                     ticketColumns // who is told that somebody asked again with the address
 }
 
 // add adds a run's settlement.
@@ -159,14 +159,14 @@ func (w *writing) move(run *lockedRun, o enroll.Outcome) {
 // seats: given up, then given. What changes requests comes last, since it moves
 // what the other statements find.
 func (w *writing) finish() {
-	queue := func(sql string, p places, more ...any) {
+	queue := func(sql string, p ticketColumns, more ...any) {
 		if len(p.runs) > 0 {
 			w.batch.Queue(sql, append([]any{p.runs, p.tickets}, more...)...)
 		}
 	}
 	queue(unseat, w.unseated)
 	queue(unlist, w.unlisted)
-	queue(givePlaces, w.given.places, w.given.users, w.given.at, w.given.keys, w.given.onList)
+	queue(givePlaces, w.given.ticketColumns, w.given.users, w.given.at, w.given.keys, w.given.onList)
 	if a := w.advanced; len(a.runs) > 0 {
 		d := w.decided
 		w.batch.Queue(decide, d.runs, d.tickets, d.at, d.statuses, d.reasons, d.changed,
@@ -179,20 +179,20 @@ func (w *writing) finish() {
 	w.batch.Queue("commit")
 }
 
-// places are places in lines, as two columns.
-type places struct {
+// ticketColumns are tickets of several lines, as two columns.
+type ticketColumns struct {
 	runs    []int32
 	tickets []int64
 }
 
-func (p *places) add(run enroll.RunID, ticket int64) {
+func (p *ticketColumns) add(run enroll.RunID, ticket int64) {
 	p.runs, p.tickets = append(p.runs, int32(run)), append(p.tickets, ticket)
 }
 
 // givings are who is given a seat or a place on a waiting list, as columns. Who is
 // no user yet has 0 for one, and becomes one as the request at the ctid says.
 type givings struct {
-	places
+	ticketColumns
 	users  []int64
 	at     tids     // NULL for those who come from a waiting list: they are users
 	keys   []string // empty for them
@@ -201,7 +201,7 @@ type givings struct {
 
 func (g *givings) add(run *lockedRun, o enroll.Outcome) {
 	who := run.who(o.Ticket)
-	g.places.add(run.id, o.Ticket)
+	g.ticketColumns.add(run.id, o.Ticket)
 	g.users, g.at = append(g.users, who.user), append(g.at, who.at)
 	g.keys, g.onList = append(g.keys, string(who.key)), append(g.onList, o.Status == enroll.Waitlisted)
 }
@@ -211,7 +211,7 @@ type tids = pgtype.FlatArray[pgtype.TID]
 
 // outcomes are what was decided, as columns.
 type outcomes struct {
-	places
+	ticketColumns
 	at       tids
 	statuses []string
 	reasons  []string
@@ -219,13 +219,13 @@ type outcomes struct {
 }
 
 func (c *outcomes) add(run enroll.RunID, at pgtype.TID, o enroll.Outcome) {
-	c.places.add(run, o.Ticket)
+	c.ticketColumns.add(run, o.Ticket)
 	c.at = append(c.at, at)
 	c.statuses, c.reasons, c.changed = append(c.statuses, string(o.Status)), append(c.reasons, string(o.Reason)), append(c.changed, o.Changed)
 }
 
-// standings are what became of runs, as columns.
-type standings struct {
+// countColumns are the new counts of runs, as columns.
+type countColumns struct {
 	runs                       []int32
 	before, settled            []int64 // settled_ticket
 	taken, waiting             []int
@@ -233,7 +233,7 @@ type standings struct {
 	waitlistEnded, calledOff   []bool
 }
 
-func (c *standings) add(run *lockedRun, s enroll.Settlement) {
+func (c *countColumns) add(run *lockedRun, s enroll.Settlement) {
 	after := s.Counts
 	c.runs = append(c.runs, int32(run.id))
 	c.before, c.settled = append(c.before, run.settled), append(c.settled, run.settled+int64(len(s.Outcomes)))

@@ -38,7 +38,7 @@ var badValues = map[string]struct {
 	"courses.title":       {doctor.Text, []string{"a\nb", "a\r\nb", "a\tb", "a\x1bb", "a\u0085b", "a\u2028b", "a\u202eb", "a\u2066b", "  "}},
 	"courses.organiser":   {doctor.Text, []string{"a\nb", "a\rb", "a\x7fb", " "}},
 	"courses.description": {doctor.Text, []string{"a\x1bb", "a\u202eb"}},
-	"runs.place":          {doctor.Text, []string{"a\nb", "a\x0bb", "a\u2029b", " "}},
+	"runs.location":       {doctor.Text, []string{"a\nb", "a\x0bb", "a\u2029b", " "}},
 }
 
 var goodValues = map[string][]string{
@@ -51,7 +51,7 @@ var goodValues = map[string][]string{
 	"courses.title":       {"x", "Søn & Co. <b>", "👩‍👩‍👧‍👦", "דָּוִד", "a  b", "=1+1"},
 	"courses.organiser":   {"", "Go School"},
 	"courses.description": {"", "a\nb\r\n\tc"},
-	"runs.place":          {"", "Room 5, Main Street 1"},
+	"runs.location":       {"", "Room 5, Main Street 1"},
 }
 
 // eachValue runs a test for each value and its column.
@@ -203,6 +203,9 @@ func TestOldValuesDoNotStopALine(t *testing.T) {
 			SELECT id, slug, 'UTC', now() + interval '1 day', now() + interval '2 days', now() - interval '1 day', now() + interval '1 hour', 1, 2
 			FROM courses WHERE slug = $1`, slug)
 		pgtest.Exec(t, url, `INSERT INTO lines (run_id) SELECT id FROM runs WHERE slug = $1`, slug)
+		if column == "location" {
+			column = "place" // its name up to migration 13
+		}
 		pgtest.Exec(t, url, `UPDATE `+table+` SET `+column+` = $2 WHERE slug = $1`, slug, b.values[0])
 	}
 	if _, err := postgres.Migrate(t.Context(), url, pgtest.Options); err != nil {
@@ -228,7 +231,7 @@ func TestOldValuesDoNotStopALine(t *testing.T) {
 			t.Errorf("in the run with a bad %s, the doctor finds %v, %v", slug, found, err)
 		}
 		// What is corrected of it may leave the other as it is.
-		pgtest.Exec(t, url, `UPDATE runs SET place = 'Room 6', time_zone = time_zone, starts_at = starts_at + interval '1 hour' WHERE slug = $1`, slug)
+		pgtest.Exec(t, url, `UPDATE runs SET location = 'Room 6', time_zone = time_zone, starts_at = starts_at + interval '1 hour' WHERE slug = $1`, slug)
 		pgtest.Exec(t, url, `UPDATE courses SET title = 'A course', organiser = organiser, reply_to = reply_to, description = description WHERE slug = $1`, slug)
 	}
 }

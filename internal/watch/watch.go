@@ -118,7 +118,7 @@ func (w *Watch) Wait(ctx context.Context, id uuid.UUID, d time.Duration, enough 
 			default:
 			}
 			if r.Status == enroll.Queued {
-				return w.Get(ctx, id) // its place in the line has moved meanwhile
+				return w.Get(ctx, id) // its position in the line has moved meanwhile
 			}
 			return r, nil // who asks again has it read
 		case <-w.ended:
