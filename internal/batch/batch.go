@@ -13,12 +13,24 @@ import (
 // it, most at the most, in order. Once ctx has ended it no longer waits, and
 // returns nil when nothing is left.
 func Take[T any](ctx context.Context, ch <-chan T, most int) []T {
-	var taken []T
 	select {
 	case item := <-ch:
-		taken = append(taken, item)
+		return Fill(item, ch, most)
 	case <-ctx.Done():
 	}
+	select {
+	case item := <-ch:
+		return Fill(item, ch, most)
+	default:
+		return nil
+	}
+}
+
+// Fill returns an item that was taken from ch with all others that wait behind
+// it, most at the most, in order. It is for callers that also wait for something
+// else.
+func Fill[T any](item T, ch <-chan T, most int) []T {
+	taken := []T{item}
 	for len(taken) < most {
 		select {
 		case item := <-ch:

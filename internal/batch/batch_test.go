@@ -32,6 +32,16 @@ func TestTake(t *testing.T) {
 			t.Errorf("got %v and %v", first, second)
 		}
 	})
+	t.Run("fills up behind an item that was taken already", func(t *testing.T) {
+		t.Parallel()
+		ch := fill(4)
+		if got := batch.Fill(<-ch, ch, 3); !slices.Equal(got, []int{0, 1, 2}) {
+			t.Errorf("got %v", got)
+		}
+		if got := batch.Fill(<-ch, ch, 3); !slices.Equal(got, []int{3}) {
+			t.Errorf("got %v", got)
+		}
+	})
 	t.Run("waits for the first", func(t *testing.T) {
 		t.Parallel()
 		ch := make(chan int)
