@@ -56,7 +56,7 @@ func serve(ctx context.Context, c config.Config, log *slog.Logger) error {
 	defer messages.Close()
 
 	reg := ops.NewRegistry()
-	sender := lane.NewSender(messages, c.Redis.Timeout, lane.Hush(c.Worker.LaneIdle), log, reg)
+	sender := lane.NewSender(messages, c.Redis.Timeout, lane.WakeInterval(c.Worker.LaneIdle), log, reg)
 	in := intake.New(ledger, intake.Options{
 		Committers:    c.Intake.Committers,
 		Waiting:       c.Intake.Waiting,

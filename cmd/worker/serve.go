@@ -69,7 +69,7 @@ func serve(ctx context.Context, c config.Config, log *slog.Logger) error {
 		SweepAllInterval: c.Worker.SweepAllInterval,
 		ShutdownTimeout:  c.Worker.ShutdownTimeout,
 	}, log, metrics)
-	sender := lane.NewSender(messages, c.Redis.Timeout, lane.Hush(c.Worker.LaneIdle), log, reg)
+	sender := lane.NewSender(messages, c.Redis.Timeout, lane.WakeInterval(c.Worker.LaneIdle), log, reg)
 	office := mailqueue.NewOffice(store, mailqueue.Options{
 		Server:          c.Mail.Server,
 		Concurrency:     c.Mail.Concurrency,

@@ -43,8 +43,9 @@ type place struct {
 	client redis.UniversalClient
 
 	// What the next worker uses instead of what it would, unless it is nil.
-	locks  func(context.Context) (lane.Locks, error)
-	queues redis.UniversalClient
+	locks    func(context.Context) (lane.Locks, error)
+	queues   redis.UniversalClient
+	messages redis.UniversalClient
 }
 
 func newPlace(t *testing.T) *place {
@@ -133,7 +134,10 @@ func (p *place) worker(ledger lane.Ledger, change func(*lane.Options)) *worker {
 	}
 	w := &worker{reg: prometheus.NewRegistry()}
 	metrics := lane.NewMetrics(w.reg)
-	messages, queues := p.connector().Open(), p.queues
+	messages, queues := p.messages, p.queues
+	if messages == nil {
+		messages = p.connector().Open()
+	}
 	if queues == nil {
 		queues = p.connector().OpenForServers()
 	}

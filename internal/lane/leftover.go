@@ -13,21 +13,36 @@ import (
 	"github.com/lastseat/lastseat/internal/taskqueue"
 )
 
-// leftoversEvery is the time between two looks at the queues. Asynq hands the
-// task of a killed worker out again a minute after that, so within two it is off
-// the queue.
-const leftoversEvery = time.Minute
+// leftoverInterval is the time between two looks at the queues. Asynq hands the
+// task of a killed worker out again a minute later, so within two minutes it is
+// off the queue.
+const leftoverInterval = time.Minute
 
-// serveLeftovers starts lanes for runs on whose queues tasks are left that
-// nobody serves: a worker was killed with one, the reply that handed one out was
-// lost, or the message that rang for one. Their lines are settled long since,
-// which the sweep sees to, so nobody else would come. A lane that finds nothing
-// to settle acknowledges them. Tasks that no lane will ever get are removed, or
-// each look would start one for them.
-func (s *Supervisor) serveLeftovers(ctx context.Context) error {
-	inspector := asynq.NewInspectorFromRedisClient(s.signals) // needs no closing: the client is ours
-	tasks := taskqueue.NewClient(s.signals)
-	timer := time.NewTimer(s.options.SweepInterval) // for the lock connection to be there
+// leftovers looks for tasks that are left on the queues of runs although no lane
+// serves them: a worker was killed with one, the reply that handed one out was
+// lost, or the wake-up for one was. Their lines were settled by the sweep long
+// ago, so nothing else would start a lane there. A lane that finds nothing to
+// settle acknowledges them. Tasks that Asynq will never hand out are removed, or
+// each look would start a lane for them.
+type leftovers struct {
+	ledger    Ledger
+	inspector *asynq.Inspector
+	tasks     *taskqueue.Client
+	served    func() map[string]bool             // the runs that have a lane here
+	request   func(context.Context, laneRequest) // asks for a lane
+}
+
+// serveLeftovers looks for leftover tasks until ctx ends, and requests lanes for
+// them.
+func (s *sweeper) serveLeftovers(ctx context.Context, served func() map[string]bool, request func(context.Context, laneRequest)) error {
+	l := &leftovers{
+		ledger:    s.ledger,
+		inspector: asynq.NewInspectorFromRedisClient(s.redis), // not closed: the client is the caller's
+		tasks:     taskqueue.NewClient(s.redis),
+		served:    served,
+		request:   request,
+	}
+	timer := time.NewTimer(s.options.SweepInterval) // by then there is a lock connection
 	defer timer.Stop()
 	for {
 		select {
@@ -35,76 +50,64 @@ func (s *Supervisor) serveLeftovers(ctx context.Context) error {
 			return nil
 		case <-timer.C:
 		}
-		if err := s.lookAtQueues(ctx, inspector, tasks); err != nil && ctx.Err() == nil {
-			s.log.Debug("the queues cannot be looked at", "error", err) // of Redis, others speak
+		if err := l.look(ctx); err != nil && ctx.Err() == nil {
+			s.log.Debug("the queues could not be searched for leftover tasks", "error", err) // an outage of Redis is logged elsewhere
 		}
-		timer.Reset(leftoversEvery)
+		timer.Reset(leftoverInterval)
 	}
 }
 
-// lookAtQueues looks at every run's queue, one after the other.
-func (s *Supervisor) lookAtQueues(ctx context.Context, inspector *asynq.Inspector, tasks *taskqueue.Client) error {
-	queues, err := inspector.Queues()
+// look looks at the queues of all runs, one after the other.
+func (l *leftovers) look(ctx context.Context) error {
+	queues, err := l.inspector.Queues()
 	if err != nil {
 		return fmt.Errorf("listing the queues: %w", err)
 	}
-	served := s.served()
+	served := l.served()
 	for _, name := range queues {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		slug, is := strings.CutPrefix(name, queuePrefix)
-		if !is || served[slug] {
+		slug, ok := strings.CutPrefix(name, queuePrefix)
+		if !ok || served[slug] {
 			continue
 		}
-		q, err := inspector.GetQueueInfo(name)
-		if errors.Is(err, asynq.ErrQueueNotFound) { // Redis has lost it since
+		q, err := l.inspector.GetQueueInfo(name)
+		if errors.Is(err, asynq.ErrQueueNotFound) { // Redis has lost it meanwhile
 			continue
 		} else if err != nil {
-			return fmt.Errorf("looking at queue %s: %w", name, err)
+			return fmt.Errorf("inspecting queue %s: %w", name, err)
 		}
-		if err := s.serveLeftover(ctx, slug, q, tasks); err != nil {
-			return fmt.Errorf("looking at queue %s: %w", name, err)
+		if err := l.serve(ctx, slug, q); err != nil {
+			return fmt.Errorf("serving the leftover tasks of queue %s: %w", name, err)
 		}
 	}
 	return nil
 }
 
-// served returns the runs that have a lane here: it sees to their queues.
-func (s *Supervisor) served() map[string]bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	runs := make(map[string]bool, len(s.lanes))
-	for _, l := range s.lanes {
-		runs[l.slug] = true
-	}
-	return runs
-}
-
-// serveLeftover starts a lane for the run, if there are tasks on its queue and it
-// has no lane anywhere.
-func (s *Supervisor) serveLeftover(ctx context.Context, slug string, q *asynq.QueueInfo, tasks *taskqueue.Client) error {
+// serve requests a lane for the run if there are tasks on its queue.
+func (l *leftovers) serve(ctx context.Context, slug string, q *asynq.QueueInfo) error {
 	left := q.Pending + q.Active + q.Scheduled + q.Retry
 	if left == 0 {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, sweepTimeout)
 	defer cancel()
-	run, err := s.ledger.Run(ctx, slug)
+	run, err := l.ledger.Run(ctx, slug)
 	if enroll.CodeOf(err) == enroll.NotFound {
-		return nil // a queue that is not ours
+		return nil // another program's queue
 	} else if err != nil {
 		return err
 	}
 	if q.Active > 0 {
-		abandoned, err := tasks.DropAbandoned(ctx, q.Queue)
+		abandoned, err := l.tasks.DropAbandoned(ctx, q.Queue)
 		if err != nil {
 			return err
 		}
 		left -= abandoned
 	}
 	if left > 0 {
-		s.ring(ctx, call{run: run.ID, slug: slug, by: byLeftover})
+		l.request(ctx, laneRequest{runID: run.ID, slug: slug, by: byLeftover})
 	}
 	return nil
 }

@@ -5,16 +5,16 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promauto"
 )
 
-// What had a request settled, or a lane started.
+// Why a request was settled, or a lane was started.
 const (
 	byTask     = "task"     // settled: a task on the run's queue
-	bySweep    = "sweep"    // settled or started: a look that found the line waiting
-	byStall    = "stall"    // settled: a look that found it standing still, without a lane
-	byWake     = "wake"     // started: somebody rang
-	byLeftover = "leftover" // started: a look that found a task on the queue
+	bySweep    = "sweep"    // settled or started: the sweep found the line waiting
+	byStall    = "stall"    // settled: the sweep found that the line stood still
+	byWake     = "wake"     // started: a wake-up for the run
+	byLeftover = "leftover" // started: a leftover task on the run's queue
 )
 
-// Metrics are what a worker tells about its lanes.
+// Metrics are the metrics of a worker's lanes.
 type Metrics struct {
 	settled    *prometheus.CounterVec
 	settle     prometheus.Histogram
@@ -32,7 +32,7 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 	m := &Metrics{
 		settled: f.NewCounterVec(prometheus.CounterOpts{
 			Name: "lastseat_requests_settled_total",
-			Help: "Requests decided, by what had them decided: a task on the run's queue, the sweep that finds lines that wait (sweep), or that found one standing still and settled it without its lane's lock (stall).",
+			Help: "Requests decided, by cause: task (a task on the run's queue), sweep (the sweep found the line waiting), stall (the sweep found that the line stood still, and settled it without the lock of its lane).",
 		}, []string{"by"}),
 		settle: f.NewHistogram(prometheus.HistogramOpts{
 			Name:    "lastseat_settle_seconds",
@@ -50,19 +50,19 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 		}),
 		started: f.NewCounterVec(prometheus.CounterOpts{
 			Name: "lastseat_lanes_started_total",
-			Help: "Lanes started, by cause: wake (a message came), sweep (a line was found waiting) or leftover (a task was).",
+			Help: "Lanes started, by cause: wake (a wake-up for the run), sweep (the sweep found the line waiting), leftover (a leftover task on the run's queue).",
 		}, []string{"by"}),
 		refused: f.NewCounter(prometheus.CounterOpts{
 			Name: "lastseat_lanes_refused_total",
-			Help: "Lanes not started because the worker has worker.max_lanes already.",
+			Help: "Lanes not started because the worker had worker.max_lanes already.",
 		}),
 		lost: f.NewCounter(prometheus.CounterOpts{
 			Name: "lastseat_lane_locks_lost_total",
-			Help: "Times the lane lock connection was lost, and all lanes with it.",
+			Help: "Losses of the lane lock connection. Each ended all lanes of the worker.",
 		}),
 		oldest: f.NewGauge(prometheus.GaugeOpts{
 			Name: "lastseat_oldest_undecided_seconds",
-			Help: "Age of the oldest undecided request that the last sweep over all runs found; 0 = none older than a second.",
+			Help: "Age of the oldest undecided request that the last sweep over all runs found, or 0 if none was older than a second.",
 		}),
 	}
 	for _, by := range []string{byTask, bySweep, byStall} {

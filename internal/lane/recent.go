@@ -8,16 +8,18 @@ import (
 )
 
 const (
-	// heardFor is how long a run that was heard of is looked at every time.
-	heardFor = time.Minute
+	// recentFor is how long every sweep looks at a run after the worker last heard
+	// of it.
+	recentFor = time.Minute
 
-	// stallAfter is how long a line that has work may stand still before it is
-	// settled without its lane's lock. A dead worker's locks are free by then.
+	// stallAfter is how long a line with work may stand still before it is settled
+	// without the lock of its lane. By then the locks of a worker that died are
+	// free.
 	stallAfter = 3 * time.Second
 )
 
 // recentRuns are the runs that this worker has heard of in the last minute, and
-// how their lines get on. Its mutex is never held across I/O, so that the sweep
+// how their lines get on. Its mutex is only ever held for a moment, so the sweep
 // goes on while the lock connection hangs.
 type recentRuns struct {
 	mu   sync.Mutex
@@ -25,26 +27,26 @@ type recentRuns struct {
 }
 
 type recentRun struct {
-	heard    time.Time
-	settled  int64     // the settled ticket when the line was last found waiting, …
-	since    time.Time // … and when it was first found there
+	heardAt  time.Time
+	settled  int64     // the settled ticket when the line was last found waiting
+	since    time.Time // when the line was first found waiting at that ticket
 	stalled  bool      // the line stood still, and no lane has started here since
-	settling bool      // the sweep is settling it
+	settling bool      // the sweep is settling the line
 }
 
-// of returns what is remembered of the run. The caller holds mu.
-func (r *recentRuns) of(run enroll.RunID) *recentRun {
+// entry returns what is remembered of the run. The caller holds mu.
+func (r *recentRuns) entry(run enroll.RunID) *recentRun {
 	if r.runs[run] == nil {
 		r.runs[run] = new(recentRun)
 	}
 	return r.runs[run]
 }
 
-// hear notes that the run was heard of now.
+// hear notes that this worker has just heard of the run.
 func (r *recentRuns) hear(run enroll.RunID) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.of(run).heard = time.Now()
+	r.entry(run).heardAt = time.Now()
 }
 
 // list returns the runs, and forgets those that were last heard of long ago.
@@ -52,8 +54,8 @@ func (r *recentRuns) list(now time.Time) []enroll.RunID {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	runs := make([]enroll.RunID, 0, len(r.runs))
-	for run, known := range r.runs {
-		if now.Sub(known.heard) > heardFor && !known.settling {
+	for run, recent := range r.runs {
+		if now.Sub(recent.heardAt) > recentFor && !recent.settling {
 			delete(r.runs, run)
 			continue
 		}
@@ -62,47 +64,47 @@ func (r *recentRuns) list(now time.Time) []enroll.RunID {
 	return runs
 }
 
-// stalled takes what a look found at an instant. It returns the lines to settle
-// without their lanes: those that have stood still for stallAfter, and at every
-// later look those that once did, until a lane starts here. Each is returned
-// again only after settled was called for it. Of the lines it returns, first are
-// those that have just been found to stand still.
-func (r *recentRuns) stalled(behind []enroll.Backlog, now time.Time) (lines []enroll.Backlog, first int) {
+// stalled takes the waiting lines that a look found at an instant, and returns
+// those to settle without their lanes: each line that has stood still for
+// stallAfter, and at every later look each line that once did, until a lane of
+// it starts here. A returned line is not returned again before settled was
+// called for it. first is how many of the lines have just stalled.
+func (r *recentRuns) stalled(waiting []enroll.Backlog, now time.Time) (lines []enroll.Backlog, first int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for _, b := range behind {
-		known := r.of(b.RunID)
-		if known.since.IsZero() || known.settled != b.Settled {
-			known.settled, known.since = b.Settled, now
+	for _, line := range waiting {
+		recent := r.entry(line.RunID)
+		if recent.since.IsZero() || recent.settled != line.Settled {
+			recent.settled, recent.since = line.Settled, now
 		}
-		if !known.stalled && now.Sub(known.since) >= stallAfter {
-			known.stalled = true
+		if !recent.stalled && now.Sub(recent.since) >= stallAfter {
+			recent.stalled = true
 			first++
 		}
-		if known.stalled && !known.settling {
-			known.settling = true
-			lines = append(lines, b)
+		if recent.stalled && !recent.settling {
+			recent.settling = true
+			lines = append(lines, line)
 		}
 	}
 	return lines, first
 }
 
-// settled notes that the sweep no longer settles the line. After an error the line
-// counts as moving again, so that it is not tried at every look.
+// settled notes that the sweep has stopped settling the line. After an error the
+// line counts as moving, so that it is not tried again at every look.
 func (r *recentRuns) settled(run enroll.RunID, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	known := r.of(run)
-	known.settling = false
+	recent := r.entry(run)
+	recent.settling = false
 	if err != nil {
-		known.stalled, known.since = false, time.Now()
+		recent.stalled, recent.since = false, time.Now()
 	}
 }
 
-// served notes that a lane of the run starts here.
-func (r *recentRuns) served(run enroll.RunID) {
+// laneStarted notes that a lane of the run has started here.
+func (r *recentRuns) laneStarted(run enroll.RunID) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	known := r.of(run)
-	known.stalled, known.since = false, time.Time{}
+	recent := r.entry(run)
+	recent.stalled, recent.since = false, time.Time{}
 }

@@ -21,56 +21,64 @@ import (
 )
 
 const (
-	sendersAtOnce = 8 // enqueues on their way to Redis: many runs at once are bound by round trips
-	bundlesKept   = 4096
+	// sendersAtOnce is how many bundles are on their way to Redis at once: with
+	// many runs, round trips are the limit.
+	sendersAtOnce = 8
+
+	// maxPending is for how many runs bundles may wait to be sent.
+	maxPending = 4096
+
+	// maxWoken is for how many runs it is remembered when workers were woken.
+	maxWoken = 10_000
 )
 
-// Sender rings for bundles, outside of everybody's wait. It may fail or drop:
-// the sweep finds the line.
+// Sender notifies the workers of new requests, outside of the time for which
+// clients wait. It may fail or drop a bundle: the sweep finds the line.
 type Sender struct {
-	redis   redis.UniversalClient
-	timeout time.Duration
-	hush    time.Duration
-	outage  *outage.Log
-	bundles *prometheus.CounterVec
-	tasks   *taskqueue.Client
+	redis        redis.UniversalClient
+	timeout      time.Duration
+	wakeInterval time.Duration
+	outage       *outage.Log
+	bundles      *prometheus.CounterVec
+	tasks        *taskqueue.Client
 
-	waiting chan enroll.RunID // runs of which a bundle is pending
+	waiting chan enroll.RunID // runs that have a pending bundle
 
 	mu      sync.Mutex
 	pending map[enroll.RunID]enroll.Bundle
-	woken   map[enroll.RunID]time.Time // when the workers were last woken for a run
+	woken   map[enroll.RunID]time.Time // when workers were last woken for a run
 }
 
 // NewSender returns a sender whose every call to Redis ends within timeout. It
-// wakes the workers for one run only once in hush, which must be well below the
-// time that lanes stay alive without work: until then, the lane that was woken
-// finds the task by itself. Run must be running for it to send.
-func NewSender(c redis.UniversalClient, timeout, hush time.Duration, log *slog.Logger, reg prometheus.Registerer) *Sender {
-	s := &Sender{
-		redis: c, timeout: timeout, hush: hush, tasks: taskqueue.NewClient(c),
-		waiting: make(chan enroll.RunID, bundlesKept), pending: make(map[enroll.RunID]enroll.Bundle), woken: make(map[enroll.RunID]time.Time),
+// wakes the workers for one run at most once in wakeInterval: see WakeInterval.
+// Run must be running for it to send.
+func NewSender(c redis.UniversalClient, timeout, wakeInterval time.Duration, log *slog.Logger, reg prometheus.Registerer) *Sender {
+	return &Sender{
+		redis: c, timeout: timeout, wakeInterval: wakeInterval, tasks: taskqueue.NewClient(c),
+		waiting: make(chan enroll.RunID, maxPending), pending: make(map[enroll.RunID]enroll.Bundle), woken: make(map[enroll.RunID]time.Time),
+		outage: outage.New(log, slog.LevelWarn, "bundles cannot be enqueued: the sweep settles them",
+			"bundles can be enqueued again"),
+		bundles: promauto.With(reg).NewCounterVec(prometheus.CounterOpts{
+			Name: "lastseat_bundles_total",
+			Help: "Bundles for the queues of their runs, by result: sent, failed (Redis refused or did not answer), dropped (too many were waiting), joined (added to a waiting bundle of the same run).",
+		}, []string{"result"}),
 	}
-	s.outage = outage.New(log, slog.LevelWarn, "bundles are not enqueued: the sweep settles them",
-		"bundles reach their queues again")
-	s.bundles = promauto.With(reg).NewCounterVec(prometheus.CounterOpts{
-		Name: "lastseat_bundles_total",
-		Help: "Bundles that were to be enqueued, by result: sent, failed (Redis refused or did not answer), dropped (too many waited), joined (one of the same run was waiting).",
-	}, []string{"result"})
-	return s
 }
 
-// Hush returns for how long a wake-up is good where lanes stay alive so long
-// without work.
-func Hush(laneIdle time.Duration) time.Duration { return min(laneIdle/4, 100*time.Millisecond) }
+// WakeInterval returns how long a wake-up suffices for a run if lanes without work
+// end after laneIdle. It is well below that: within it, the lane that was woken is
+// alive and finds the next task by itself.
+func WakeInterval(laneIdle time.Duration) time.Duration {
+	return min(laneIdle/4, 100*time.Millisecond)
+}
 
 // Notify enqueues a task for the bundle and wakes the workers, soon. It never
-// blocks. A bundle whose run has one waiting already joins that: while Redis is
-// slow, there are fewer tasks and not a longer queue of them.
+// blocks. A bundle joins the one that its run has waiting already: while Redis is
+// slow, there are fewer tasks and no longer queue of them.
 func (s *Sender) Notify(b enroll.Bundle) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if p, is := s.pending[b.RunID]; is {
+	if p, ok := s.pending[b.RunID]; ok {
 		p.First, p.Last = min(p.First, b.First), max(p.Last, b.Last)
 		s.pending[b.RunID] = p
 		s.bundles.WithLabelValues("joined").Inc()
@@ -84,7 +92,7 @@ func (s *Sender) Notify(b enroll.Bundle) {
 	}
 }
 
-// take takes the bundle of a run that was waiting.
+// take returns the pending bundle of a run, which is not pending any more.
 func (s *Sender) take(run enroll.RunID) enroll.Bundle {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -93,7 +101,7 @@ func (s *Sender) take(run enroll.RunID) enroll.Bundle {
 	return b
 }
 
-// Run sends until ctx ends, then what is still waiting, as long as Redis
+// Run sends until ctx ends, and then what is still waiting, as long as Redis
 // answers.
 func (s *Sender) Run(ctx context.Context) error {
 	var g errgroup.Group
@@ -101,7 +109,7 @@ func (s *Sender) Run(ctx context.Context) error {
 		g.Go(func() error {
 			for run := range batch.Each(ctx, s.waiting, 1) {
 				if !s.deliver(ctx, s.take(run[0])) && ctx.Err() != nil {
-					break // Redis is away, and the sweep finds the rest
+					break // Redis is away, and the sweep finds the other lines
 				}
 			}
 			return nil
@@ -110,9 +118,11 @@ func (s *Sender) Run(ctx context.Context) error {
 	return g.Wait()
 }
 
-// deliver tells whether it succeeded, and notes if not.
+// deliver sends the bundle, counts and logs how that went, and returns whether it
+// was sent.
 func (s *Sender) deliver(ctx context.Context, b enroll.Bundle) bool {
-	// Outlives ctx: the requests are accepted, whoever is stopping.
+	// Not cancelled with ctx: the requests are accepted, even if this process is
+	// stopping.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.timeout)
 	defer cancel()
 	if err := s.send(ctx, b); err != nil {
@@ -130,21 +140,18 @@ func (s *Sender) send(ctx context.Context, b enroll.Bundle) error {
 	task, options := newTask(b)
 	err := s.tasks.Enqueue(ctx, task, options...)
 	crashpoint.Here(crashpoint.NotifyEnqueued)
-	// Even if there is no task, as with a Redis that is full: the lane's sweep
-	// settles the line a second later.
+	// Workers are woken even if there is no task, as with a Redis that is full: a
+	// second later the sweep nudges the lane, which settles the line.
 	return errors.Join(err, s.wake(ctx, b))
 }
 
-// wokenMost bounds what is remembered of who was woken.
-const wokenMost = 10_000
-
-// wake wakes the workers for the run, unless they were a moment ago.
+// wake wakes the workers for the run, unless they were woken a moment ago.
 func (s *Sender) wake(ctx context.Context, b enroll.Bundle) error {
 	now := time.Now()
 	s.mu.Lock()
-	quiet := now.Sub(s.woken[b.RunID]) < s.hush
+	woken := now.Sub(s.woken[b.RunID]) < s.wakeInterval
 	s.mu.Unlock()
-	if quiet {
+	if woken {
 		return nil
 	}
 	heard, err := pubsub.PublishWake(ctx, s.redis, pubsub.Wake{RunID: b.RunID, Run: b.Run})
@@ -153,7 +160,7 @@ func (s *Sender) wake(ctx context.Context, b enroll.Bundle) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if _, known := s.woken[b.RunID]; !known && len(s.woken) >= wokenMost {
+	if _, ok := s.woken[b.RunID]; !ok && len(s.woken) >= maxWoken {
 		clear(s.woken) // which costs a few wake-ups
 	}
 	s.woken[b.RunID] = now

@@ -3,105 +3,150 @@ package lane
 import (
 	"context"
 	"errors"
+	"log/slog"
+	"sync"
+	"sync/atomic"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"github.com/lastseat/lastseat/internal/enroll"
+	"github.com/lastseat/lastseat/internal/outage"
 )
 
 const (
-	// waitingAge is how old the head of a line is before the sweep takes it up:
-	// younger requests have their task on the way.
+	// waitingAge is how old the first request of a line is before the sweep takes
+	// the line up: younger ones have their task on the way.
 	waitingAge = time.Second
 
-	// sweepTimeout bounds what one look may cost.
+	// sweepTimeout bounds one look.
 	sweepTimeout = 5 * time.Second
 )
 
-// sweep is the net under the queues: it looks for lines whose head has been
-// waiting, so that nothing accepted depends on Redis. Nor does it depend on the
-// lock connection: it takes no mutex that is held while that is waited for.
-func (s *Supervisor) sweep(ctx context.Context) error {
+// sweeper is the net under the queues. It looks for lines whose first undecided
+// request has been waiting, so that nothing that was accepted depends on Redis.
+// Nor does it depend on the lock connection: it waits for nothing that may wait
+// for that. It must not know how lanes are started.
+type sweeper struct {
+	ledger  Ledger
+	settler *Settler
+	redis   redis.UniversalClient
+	options Options
+	log     *slog.Logger
+	metrics *Metrics
+
+	recent     recentRuns
+	redisDown  atomic.Bool // Redis did not answer at the last two sweeps
+	ledgerDown *outage.Log
+
+	now    chan struct{}         // has room for one: look at all runs now
+	found  chan []enroll.Backlog // has room for one: lines that wait for a lane
+	stalls sync.WaitGroup        // lines that are being settled without their lanes
+}
+
+func newSweeper(ledger Ledger, settler *Settler, c redis.UniversalClient, o Options, log *slog.Logger, m *Metrics) *sweeper {
+	return &sweeper{
+		ledger: ledger, settler: settler, redis: c, options: o, log: log, metrics: m,
+		recent: recentRuns{runs: make(map[enroll.RunID]*recentRun)},
+		ledgerDown: outage.New(log, slog.LevelWarn, "the sweep cannot read which lines wait",
+			"the sweep can read again which lines wait"),
+		now:   make(chan struct{}, 1),
+		found: make(chan []enroll.Backlog, 1),
+	}
+}
+
+// sweepAllNow has the sweeper look at all runs without waiting for its next turn.
+func (s *sweeper) sweepAllNow() {
+	select {
+	case s.now <- struct{}{}:
+	default:
+	}
+}
+
+// run looks for lines that wait until ctx ends.
+func (s *sweeper) run(ctx context.Context) error {
 	defer s.stalls.Wait()
 	ticker := time.NewTicker(s.options.SweepInterval)
 	defer ticker.Stop()
-	var all time.Time
-	away := false
+	var lastAll time.Time
+	unanswered := false
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-s.look:
-			s.lookAtAll(ctx)
+		case <-s.now:
+			s.sweepAll(ctx)
 		case now := <-ticker.C:
-			before := away
-			away = s.redisAway(ctx)
-			s.deaf.Store(away && before) // one answer that is late does not make a worker deaf
-			runs := s.recent.list(now)   // every time, or nothing is forgotten while all runs are looked at
-			if away || now.Sub(all) >= s.options.SweepAllInterval {
-				all = now
-				s.lookAtAll(ctx)
+			before := unanswered
+			unanswered = !s.redisAnswers(ctx)
+			s.redisDown.Store(unanswered && before) // a single answer that is late means nothing
+			runs := s.recent.list(now)              // every time, or nothing is forgotten while all runs are looked at
+			if unanswered || now.Sub(lastAll) >= s.options.SweepAllInterval {
+				lastAll = now
+				s.sweepAll(ctx)
 			} else if len(runs) > 0 {
-				s.lookAt(ctx, runs)
+				s.sweep(ctx, runs)
 			}
 		}
 	}
 }
 
-// redisAway tells whether messages cannot be relied on now.
-func (s *Supervisor) redisAway(ctx context.Context) bool {
+// redisAnswers returns whether messages can be relied on now.
+func (s *sweeper) redisAnswers(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, s.options.SweepInterval/2)
 	defer cancel()
-	return s.signals.Ping(ctx).Err() != nil
+	return s.redis.Ping(ctx).Err() == nil
 }
 
-// lookAtAll looks at every run.
-func (s *Supervisor) lookAtAll(ctx context.Context) {
-	if behind, ok := s.lookAt(ctx, nil); ok {
+// sweepAll looks at every run.
+func (s *sweeper) sweepAll(ctx context.Context) {
+	if lines, ok := s.sweep(ctx, nil); ok {
 		oldest := 0.0
-		if len(behind) > 0 {
-			oldest = max(behind[0].Age.Seconds(), waitingAge.Seconds()) // at least, if the clock was set back
+		if len(lines) > 0 {
+			oldest = max(lines[0].Age.Seconds(), waitingAge.Seconds()) // at least, if the clock was set back
 		}
 		s.metrics.oldest.Set(oldest)
 	}
 }
 
-// lookAt takes up the lines among the runs (nil: all) that have been waiting.
-func (s *Supervisor) lookAt(ctx context.Context, runs []enroll.RunID) ([]enroll.Backlog, bool) {
+// sweep looks for lines that wait among the runs (nil: all). It passes them on to
+// be served by lanes, and settles those that have stalled.
+func (s *sweeper) sweep(ctx context.Context, runs []enroll.RunID) (lines []enroll.Backlog, ok bool) {
 	looking, cancel := context.WithTimeout(ctx, sweepTimeout)
 	defer cancel()
 	now := time.Now()
-	behind, err := s.ledger.Backlogs(looking, runs, waitingAge)
+	lines, err := s.ledger.Backlogs(looking, runs, waitingAge)
 	if err != nil {
 		if ctx.Err() == nil {
-			s.blind.Failed(err)
+			s.ledgerDown.Failed(err)
 		}
 		return nil, false
 	}
-	s.blind.Recovered()
-	for _, b := range behind {
-		s.recent.hear(b.RunID)
+	s.ledgerDown.Recovered()
+	for _, line := range lines {
+		s.recent.hear(line.RunID)
 	}
-	stalled, first := s.recent.stalled(behind, now)
+	stalled, first := s.recent.stalled(lines, now)
 	if first > 0 {
-		s.log.Warn("lines stand still: they are settled without their lanes' locks", "lines", first)
+		s.log.Warn("lines have stalled: they are settled without the locks of their lanes", "lines", first)
 	}
-	for _, b := range stalled {
-		s.stalls.Go(func() { s.settleStalled(ctx, b) })
+	for _, line := range stalled {
+		s.stalls.Go(func() { s.settleStalled(ctx, line) })
 	}
 	select {
-	case s.found <- behind:
-	default: // what the last look found is still being seen to
+	case s.found <- lines:
+	default: // the lines that the last look found are still waiting for lanes
 	}
-	return behind, true
+	return lines, true
 }
 
-// settleStalled settles a line to its end without its lane's lock. The lane may be
-// alive, or a worker's session may hold the lock and not answer: the lock of the
-// run's row and its settled ticket fence either. If somebody else has the row,
-// the line is left to them until the next look.
-func (s *Supervisor) settleStalled(ctx context.Context, b enroll.Backlog) {
+// settleStalled settles a line to its end without the lock of its lane. The lane
+// may be alive, or a worker's session may hold the lock and not answer: the lock
+// of the run's row and its settled ticket fence either. A run that is being
+// settled elsewhere is left alone until the next look.
+func (s *sweeper) settleStalled(ctx context.Context, line enroll.Backlog) {
 	for {
-		p, err := s.settler.Settle(ctx, b.RunID, byStall)
+		p, err := s.settler.Settle(ctx, line.RunID, byStall)
 		if err == nil && p.More {
 			continue
 		}
@@ -109,21 +154,29 @@ func (s *Supervisor) settleStalled(ctx context.Context, b enroll.Backlog) {
 			err = nil
 		}
 		if err != nil && ctx.Err() == nil {
-			s.log.Error("settling a line without its lane's lock failed: it is tried again", "run", b.Run, "error", err)
+			s.log.Error("a line could not be settled without the lock of its lane: it will be tried again", "run", line.Run, "error", err)
 		}
-		s.recent.settled(b.RunID, err)
+		s.recent.settled(line.RunID, err)
 		return
 	}
 }
 
-// takeUp starts lanes for the lines that the sweep finds until ctx ends.
-func (s *Supervisor) takeUp(ctx context.Context) error {
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case behind := <-s.found:
-			s.serve(behind)
+// recheck returns requests for lanes for those of the lines that have work now,
+// or none if it cannot find out: the next sweep will.
+func (s *sweeper) recheck(lines []laneRequest) []laneRequest {
+	ctx, cancel := context.WithTimeout(context.Background(), settleTimeout)
+	defer cancel()
+	backlogs, err := s.ledger.Backlogs(ctx, runsOf(lines), 0)
+	if err != nil {
+		s.log.Warn("the lines of ended lanes could not be looked at: the sweep will find those with work", "lines", len(lines), "error", err)
+		return nil
+	}
+	requests := make([]laneRequest, len(backlogs))
+	for i, line := range backlogs {
+		requests[i] = laneRequest{runID: line.RunID, slug: line.Run, by: byWake} // its task is on the way
+		if line.OlderThan(waitingAge) {
+			requests[i].by = bySweep // or was lost
 		}
 	}
+	return requests
 }
