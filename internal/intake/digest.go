@@ -10,33 +10,34 @@ import (
 	"github.com/lastseat/lastseat/internal/enroll"
 )
 
-// digests has the key of the digests, read when it is first needed: a process
-// can start before its database.
+// digests has the key of the digests. It is read from the ledger when it is first
+// needed, since a process can start before its database.
 type digests struct {
-	read    atomic.Pointer[enroll.DigestKey]
-	reading singleflight.Group
+	known atomic.Pointer[enroll.DigestKey]
+	reads singleflight.Group
 }
 
-// key returns the key. However many wait for it, one reads it.
-func (d *digests) key(ctx context.Context, ledger Ledger, within time.Duration) (enroll.DigestKey, error) {
-	if k := d.read.Load(); k != nil {
+// key returns the key. However many callers wait for it, the ledger is read once,
+// for up to timeout.
+func (d *digests) key(ctx context.Context, ledger Ledger, timeout time.Duration) (enroll.DigestKey, error) {
+	if k := d.known.Load(); k != nil {
 		return *k, nil
 	}
-	done := d.reading.DoChan("", func() (any, error) {
-		ctx, cancel := context.WithTimeout(context.Background(), within)
+	read := d.reads.DoChan("", func() (any, error) {
+		ctx, cancel := context.WithTimeout(context.Background(), timeout)
 		defer cancel()
 		k, err := ledger.DigestKey(ctx)
 		if err == nil {
-			d.read.Store(&k)
+			d.known.Store(&k)
 		}
 		return nil, err
 	})
 	select {
-	case result := <-done:
+	case result := <-read:
 		if result.Err != nil {
 			return nil, result.Err
 		}
-		return *d.read.Load(), nil
+		return *d.known.Load(), nil
 	case <-ctx.Done():
 		return nil, &enroll.Error{Code: enroll.Unavailable, Err: ctx.Err()}
 	}

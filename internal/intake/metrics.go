@@ -16,7 +16,7 @@ func newMetrics(reg prometheus.Registerer, waiting func() int) metrics {
 	f := promauto.With(reg)
 	f.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "lastseat_intake_waiting",
-		Help: "Requests that wait for their commit.",
+		Help: "Requests that wait for their commit to begin.",
 	}, func() float64 { return float64(waiting()) })
 	return metrics{
 		accepted: f.NewCounter(prometheus.CounterOpts{
@@ -34,7 +34,7 @@ func newMetrics(reg prometheus.Registerer, waiting func() int) metrics {
 		}),
 		commits: f.NewHistogram(prometheus.HistogramOpts{
 			Name:    "lastseat_intake_commit_seconds",
-			Help:    "Duration of accepting transactions, tries after an unknown outcome included.",
+			Help:    "Duration of accepting transactions, including further attempts after an unknown outcome.",
 			Buckets: prometheus.ExponentialBuckets(0.0005, 2, 14),
 		}),
 	}
