@@ -145,7 +145,7 @@ func serve(ctx context.Context, c config.Config, log *slog.Logger) error {
 	g.Go(func() error { return w.Run(listening) })
 	g.Go(func() error { return announcer.Run(listening) })
 	g.Go(func() error {
-		return pubsub.ListenSettled(listening, messages, log, w.LookAtAll, func(s pubsub.Settled) { w.Settled(s.RunID, s.First, s.Last) })
+		return pubsub.ListenSettled(listening, messages, log, w.RefreshAll, func(s pubsub.Settled) { w.Settled(s.RunID, s.First, s.Last) })
 	})
 	g.Go(func() error {
 		defer stop()

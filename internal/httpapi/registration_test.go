@@ -133,7 +133,7 @@ func TestRegistration_wait(t *testing.T) {
 				t.Error(err)
 			}
 			s.watch.Settled(id, 1, 1)
-			s.watch.LookAtAll()
+			s.watch.RefreshAll()
 			eventually(t, "the others were looked at and are held", func() bool {
 				a := s.get(next)
 				return a.status == http.StatusOK && *a.registration().Position == 1

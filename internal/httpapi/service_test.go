@@ -103,7 +103,7 @@ func start(t testing.TB, p place) *service {
 	if p.redis != nil {
 		messages := openRedis(t, p.redis)
 		run(t, func(ctx context.Context) error {
-			return pubsub.ListenSettled(ctx, messages, log, s.watch.LookAtAll, func(m pubsub.Settled) { s.watch.Settled(m.RunID, m.First, m.Last) })
+			return pubsub.ListenSettled(ctx, messages, log, s.watch.RefreshAll, func(m pubsub.Settled) { s.watch.Settled(m.RunID, m.First, m.Last) })
 		})
 		sender := lane.NewSender(messages, redisTimeout, 0, log, s.registry)
 		run(t, sender.Run)

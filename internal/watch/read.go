@@ -8,66 +8,68 @@ import (
 	"github.com/lastseat/lastseat/internal/enroll"
 )
 
-// read is one person's request to be told.
-type read struct {
+// readRequest asks for one registration.
+type readRequest struct {
 	id   uuid.UUID
-	done chan answer // has room for one
+	done chan readResult // has room for one
 }
 
-type answer struct {
+type readResult struct {
 	enroll.Registration
 	err error
 }
 
 // Get returns the registration, or an error of code NotFound, Corrected or
-// Unavailable, or the context's. It takes readTimeout at most, however many reads
-// are ahead of it.
+// Unavailable, or the context's error. It takes readTimeout at most, however many
+// reads come before it.
 func (w *Watch) Get(ctx context.Context, id uuid.UUID) (enroll.Registration, error) {
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
-	r := &read{id: id, done: make(chan answer, 1)}
+	r := &readRequest{id: id, done: make(chan readResult, 1)}
 	select {
 	case w.reads <- r:
 	case <-ctx.Done():
 		return enroll.Registration{}, ctx.Err()
 	}
 	select {
-	case a := <-r.done:
-		return a.Registration, a.err
+	case result := <-r.done:
+		return result.Registration, result.err
 	case <-ctx.Done():
 		return enroll.Registration{}, ctx.Err()
 	}
 }
 
-func (w *Watch) answer(all []*read) {
-	ids := make([]uuid.UUID, len(all))
-	for i, r := range all {
+// read answers the requests with one read.
+func (w *Watch) read(requests []*readRequest) {
+	ids := make([]uuid.UUID, len(requests))
+	for i, r := range requests {
 		ids[i] = r.id
 	}
 	found, err := w.lookup(ids)
-	for _, r := range all {
-		a := answer{err: err}
+	for _, r := range requests {
+		result := readResult{err: err}
 		if err == nil {
-			var known bool
-			if a, known = found[r.id]; !known {
-				a.err = enroll.Errorf(enroll.NotFound, "there is no such registration")
+			var ok bool
+			if result, ok = found[r.id]; !ok {
+				result.err = enroll.Errorf(enroll.NotFound, "there is no such registration")
 			}
 		}
-		r.done <- a
+		r.done <- result
 	}
 }
 
-func (w *Watch) lookup(ids []uuid.UUID) (map[uuid.UUID]answer, error) {
+// lookup reads registrations by id. Unknown ones are not in the result.
+func (w *Watch) lookup(ids []uuid.UUID) (map[uuid.UUID]readResult, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), readTimeout)
 	defer cancel()
-	all, err := w.reader.Registrations(ctx, ids)
+	registrations, err := w.reader.Registrations(ctx, ids)
 	if err != nil {
 		return nil, err
 	}
-	found := make(map[uuid.UUID]answer, len(all))
-	for _, r := range all {
-		if found[r.ID] = (answer{Registration: r}); r.Retired {
-			found[r.ID] = answer{err: enroll.ErrCorrected}
+	found := make(map[uuid.UUID]readResult, len(registrations))
+	for _, r := range registrations {
+		if found[r.ID] = (readResult{Registration: r}); r.Retired {
+			found[r.ID] = readResult{err: enroll.ErrCorrected}
 		}
 	}
 	return found, nil
