@@ -11,59 +11,60 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// clientLifetime: a client of Asynq registers a queue's name once and never
-// again. Redis may have lost it, and then asynqmon would not list the queue.
-// Short, so that a single task after the loss is enough.
+// clientLifetime is how long one client of Asynq is used. It registers the name of
+// a queue only once, and if Redis loses the name, asynqmon does not list the queue.
+// The time is short, so that a single task after such a loss brings the name back.
 const clientLifetime = 250 * time.Millisecond
 
 // Client enqueues tasks.
 type Client struct {
 	redis redis.UniversalClient
 
-	mu    sync.Mutex
-	asynq *asynq.Client
-	born  time.Time
+	mu        sync.Mutex
+	asynq     *asynq.Client
+	createdAt time.Time
 }
 
 // NewClient returns a client on the Redis client, which stays the caller's.
 func NewClient(c redis.UniversalClient) *Client { return &Client{redis: c} }
 
-// ErrTaken is returned for a task whose id is taken. The task that has it need
-// not be one that the queue still hands out: see States.
+// ErrTaken is the error for a task whose id another task has. The queue need not
+// hand that other task out any more: see States.
 var ErrTaken = asynq.ErrTaskIDConflict
 
 // Enqueue puts the task on its queue.
 func (c *Client) Enqueue(ctx context.Context, task *asynq.Task, options ...asynq.Option) error {
-	_, err := c.moment().EnqueueContext(ctx, task, options...)
+	_, err := c.current().EnqueueContext(ctx, task, options...)
 	return err
 }
 
-// moment returns Asynq's client of the moment. Such clients share the Redis
-// client and need no closing.
-func (c *Client) moment() *asynq.Client {
+// current returns an Asynq client that is young enough. Such clients share the
+// Redis client and need not be closed.
+func (c *Client) current() *asynq.Client {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.asynq == nil || time.Since(c.born) > clientLifetime {
-		c.asynq, c.born = asynq.NewClientFromRedisClient(c.redis), time.Now()
+	if c.asynq == nil || time.Since(c.createdAt) > clientLifetime {
+		c.asynq, c.createdAt = asynq.NewClientFromRedisClient(c.redis), time.Now()
 	}
 	return c.asynq
 }
 
-// Log takes what Asynq has to say. None of it is news: what fails there is
-// Redis, of which others speak once, and no outcome depends on it.
+// Log writes Asynq's own messages to a log, all of them at level Debug. They
+// mostly say that Redis fails, which is logged elsewhere, once for each outage; no
+// outcome depends on it.
 type Log struct{ Log *slog.Logger }
 
-// Debug logs.
+// Debug logs a message.
 func (l Log) Debug(args ...any) { l.Log.Debug(fmt.Sprint(args...)) }
 
-// Info logs for whoever debugs.
+// Info logs a message, at level Debug.
 func (l Log) Info(args ...any) { l.Debug(args...) }
 
-// Warn logs for whoever debugs.
+// Warn logs a message, at level Debug.
 func (l Log) Warn(args ...any) { l.Debug(args...) }
 
-// Error logs for whoever debugs.
+// Error logs a message, at level Debug.
 func (l Log) Error(args ...any) { l.Debug(args...) }
 
-// Fatal logs for whoever debugs: a library does not end this process.
+// Fatal logs a message, at level Debug. It does not end the process.
 func (l Log) Fatal(args ...any) { l.Debug(args...) }

@@ -9,11 +9,12 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// State says what a queue still does about a task.
+// State says what a queue will do with a task.
 type State int
 
 const (
-	// Lost says that the queue will not hand the task out, although its id may be taken.
+	// Lost says that the queue will not hand the task out. Its id may still be
+	// taken.
 	Lost State = 0
 	// Pending says that the task waits for a server.
 	Pending State = 1
@@ -21,27 +22,28 @@ const (
 	Active State = 2
 )
 
-// The keys of Asynq 0.26 that are read and written here and nowhere else; tests
-// with a real server and a real Redis notice when they change. Asynq's own
-// Inspector cannot say what States does: it finds a pending task by the task's
-// own key, also if the list of pending tasks has lost it, and shows an active
-// task without a lease as if it had one. Nor can it delete either of them.
+// key returns a key of Asynq 0.26. Only this file reads and writes such keys; tests
+// with a real server and a real Redis notice when they change.
+//
+// Asynq's own Inspector cannot tell what States does. It finds a pending task by
+// the task's own key, even if the list of pending tasks has lost it, and shows an
+// active task without a lease as if it had one. Nor can it delete either of them.
 func key(queue, name string) string { return "asynq:{" + queue + "}:" + name }
 
 const (
 	// leaseGrace is how long Asynq waits after the end of a lease before it hands
-	// the task out again: the clocks of two servers may differ.
+	// the task out again, since the clocks of two servers may differ.
 	leaseGrace = 30 * time.Second
 
-	// abandonedAfter is more than twice as long as Asynq needs to hand out a task
-	// again after the end of its lease.
+	// abandonedAfter is how long after the end of its lease a task counts as
+	// abandoned. Asynq needs less than half of that to hand a task out again.
 	abandonedAfter = 5 * time.Minute
 )
 
-// onList is Lua that puts those of the ids which stand on the list of pending
-// tasks into a table. It reads the list from the head of the queue on, where
-// tasks are that have waited for long, and only as far as it has to: whatever the
-// number of ids, it goes through the list once.
+// onList is Lua that collects those of the ids ARGV[2] and so on that are on the
+// list of pending tasks. It reads the list once, however many ids there are. It
+// begins at the head of the queue, with the tasks that have waited longest, and
+// ends when it has found all ids.
 const onList = `
 local wanted, left, on = {}, #ARGV - 1, {}
 for i = 2, #ARGV do wanted[ARGV[i]] = true end
@@ -53,8 +55,8 @@ for last = -1, -redis.call("LLEN", KEYS[1]), -1000 do
 end
 `
 
-// statesOf returns the states of the tasks ARGV[2] and so on; a lease counts that
-// ends after ARGV[1]. A script, since a task that is handed out or put back
+// statesOf returns the states of the tasks ARGV[2] and so on. A lease counts if it
+// ends after ARGV[1]. It is a script because a task that is handed out or put back
 // meanwhile must not be missed in both places.
 var statesOf = redis.NewScript(onList + `
 local states = {}
@@ -64,7 +66,8 @@ for i = 2, #ARGV do
 end
 return states`)
 
-// States returns the states of the tasks with the ids, in one round trip.
+// States returns the states of the tasks with the ids, in their order, in one
+// round trip.
 func (c *Client) States(ctx context.Context, queue string, ids []string) ([]State, error) {
 	keys := []string{key(queue, "pending"), key(queue, "lease")}
 	found, err := statesOf.Run(ctx, c.redis, keys, arguments(time.Now().Add(-leaseGrace).Unix(), ids)...).Int64Slice()
@@ -86,8 +89,8 @@ func arguments(first any, ids []string) []any {
 	return all
 }
 
-// drop takes the tasks ARGV[2] and so on out of the queue, except those that are
-// pending. Their own keys, which begin with ARGV[1], stay for an hour.
+// drop takes the tasks ARGV[2] and so on off the queue, except those that are
+// pending. Their own keys, which begin with ARGV[1], expire after an hour.
 var drop = redis.NewScript(onList + `
 for i = 2, #ARGV do
     if not on[ARGV[i]] then
@@ -98,10 +101,10 @@ for i = 2, #ARGV do
 end
 return redis.status_reply("OK")`)
 
-// Drop takes tasks that are lost out of the queue, unless they are pending again.
-// A server that still works on one of them goes on, and finds nothing to
-// acknowledge. The names stay taken for an hour: another process may be about to
-// put a task on the queue by a name that it has read before.
+// Drop takes lost tasks off the queue, unless they are pending again. A server
+// that is still working on one of them goes on, and finds nothing to acknowledge.
+// The ids stay taken for an hour, since another process may be about to enqueue a
+// task under an id that it has read before.
 func (c *Client) Drop(ctx context.Context, queue string, ids []string) error {
 	if len(ids) == 0 {
 		return nil
@@ -113,9 +116,9 @@ func (c *Client) Drop(ctx context.Context, queue string, ids []string) error {
 	return drop.Run(ctx, c.redis, keys, arguments(key(queue, "t:"), ids)...).Err()
 }
 
-// DropAbandoned removes the active tasks that Asynq will never hand out again,
-// and returns how many there were: those without a lease, and those whose lease
-// has been over for long, since Asynq has not got what to hand out.
+// DropAbandoned removes the active tasks that Asynq will never hand out again, and
+// returns how many there were: those without a lease, and those whose lease ended
+// so long ago that Asynq must have lost them.
 func (c *Client) DropAbandoned(ctx context.Context, queue string) (int, error) {
 	var active, leased *redis.StringSliceCmd
 	_, err := c.redis.TxPipelined(ctx, func(p redis.Pipeliner) error {
