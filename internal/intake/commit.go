@@ -57,8 +57,9 @@ func (in *Intake) answerAll(batch []*pending, result func(i int) enroll.AcceptRe
 }
 
 // split takes a batch apart so that trouble with one line or submission leaves
-// the others alone: by run if a line is held, and in halves if a submission cannot
-// be stored, until that one is by itself. Validation should have refused it.
+// the others alone: by run if a line is held, and in halves if a submission
+// cannot be stored, until that one is by itself. Validation should have refused
+// it.
 func split(batch []*pending, code enroll.Code) [][]*pending {
 	switch code {
 	case enroll.LineBlocked:
@@ -83,9 +84,9 @@ func split(batch []*pending, code enroll.Code) [][]*pending {
 }
 
 // accept commits the submissions. If the connection breaks during the commit,
-// only accepting the same ids again tells how it ended: a lookup could come before
-// the end of a commit that the server is still working on, while the second
-// attempt waits for the locks of the first.
+// only accepting the same ids again tells how it ended: a lookup could come
+// before the end of a commit that the server is still working on, while the
+// second attempt waits for the locks of the first.
 func (in *Intake) accept(submissions []enroll.Submission) ([]enroll.AcceptResult, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), in.options.CommitTimeout)
 	defer cancel()
@@ -115,8 +116,9 @@ func (in *Intake) attempt(ctx context.Context, accept func(context.Context, []en
 	return accept(ctx, submissions)
 }
 
-// possibleReceipt returns the receipt of a submission that may have been accepted.
-// With a key there is none: the line may have the request under another id.
+// possibleReceipt returns the receipt of a submission that may have been
+// accepted. With a key there is none: the line may have the request under
+// another id.
 func possibleReceipt(sub enroll.Submission) enroll.Receipt {
 	if sub.IdempotencyKey != "" {
 		return enroll.Receipt{}

@@ -10,15 +10,15 @@ import (
 	"github.com/lastseat/lastseat/internal/enroll"
 )
 
-// digests has the key of the digests. It is read from the ledger when it is first
-// needed, since a process can start before its database.
+// digests has the key of the digests. It is read from the ledger when it is
+// first needed, since a process can start before its database.
 type digests struct {
 	known atomic.Pointer[enroll.DigestKey]
 	reads singleflight.Group
 }
 
-// key returns the key. However many callers wait for it, the ledger is read once,
-// for up to timeout.
+// key returns the key. However many callers wait for it, the ledger is read
+// once, for up to timeout.
 func (d *digests) key(ctx context.Context, ledger Ledger, timeout time.Duration) (enroll.DigestKey, error) {
 	if k := d.known.Load(); k != nil {
 		return *k, nil

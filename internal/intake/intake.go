@@ -1,9 +1,9 @@
 // Package intake collects the submissions that arrive at one API process and
 // commits them in batches.
 //
-// It owns the wait between a request and its commit: its bounds, its order, what
-// is done when a commit fails, and the answer to a repeated Idempotency-Key. It
-// must not know HTTP, SQL or queues.
+// It owns the wait between a request and its commit: its bounds, its order,
+// what is done when a commit fails, and the answer to a repeated
+// Idempotency-Key. It must not know HTTP, SQL or queues.
 package intake
 
 import (
@@ -20,10 +20,10 @@ import (
 	"github.com/lastseat/lastseat/internal/outage"
 )
 
-// Ledger accepts submissions in one transaction: all or none, in the order given.
-// After an error of code OutcomeUnknown it is not known which. After any other
-// error none was accepted: LineBlocked if one of the lines is held, Internal if
-// one of the submissions cannot be stored.
+// Ledger accepts submissions in one transaction: all or none, in the order
+// given. After an error of code OutcomeUnknown it is not known which. After any
+// other error none was accepted: LineBlocked if one of the lines is held,
+// Internal if one of the submissions cannot be stored.
 type Ledger interface {
 	// Accept accepts submissions that are in no line yet.
 	Accept(ctx context.Context, submissions []enroll.Submission) ([]enroll.AcceptResult, error)
@@ -67,8 +67,8 @@ type pending struct {
 	result  chan enroll.AcceptResult // has room for one
 }
 
-// New returns an intake that accepts into ledger. It calls notify, which must not
-// block, for every bundle that was committed.
+// New returns an intake that accepts into ledger. It calls notify, which must
+// not block, for every bundle that was committed.
 func New(ledger Ledger, o Options, notify func(enroll.Bundle), log *slog.Logger, reg prometheus.Registerer) *Intake {
 	in := &Intake{ledger: ledger, options: o, notify: notify, log: log}
 	in.outage = outage.New(log, slog.LevelError, "requests cannot be accepted", "requests can be accepted again")

@@ -49,10 +49,10 @@ func (q *queue) add(p *pending) bool {
 	}
 }
 
-// capacity returns how many submissions may wait, so that the commits before that
-// of the last one take no longer than maxAhead. A batch for the very next commit
-// may always wait. To refuse those would make nothing faster, and while commits
-// are slow nothing would show that they are fast again.
+// capacity returns how many submissions may wait, so that the commits before
+// that of the last one take no longer than maxAhead. A batch for the very next
+// commit may always wait. To refuse those would make nothing faster, and while
+// commits are slow nothing would show that they are fast again.
 func (q *queue) capacity() int {
 	each := q.commitTime()
 	ahead := each // what is left of the commit under way is taken to be as long as it took so far

@@ -4,9 +4,10 @@ import (
 	"github.com/lastseat/lastseat/internal/enroll"
 )
 
-// foldRepeats attaches each submission with an IdempotencyKey to the first one of
-// the batch with the same key, if there is one, so that no two are in one commit.
-// Each keeps its content and its rights: nothing of one reaches another.
+// foldRepeats attaches each submission with an IdempotencyKey to the first one
+// of the batch with the same key, if there is one, so that no two are in one
+// commit. Each keeps its content and its rights: nothing of one reaches
+// another.
 func foldRepeats(all []*pending) []*pending {
 	type key struct{ run, key string }
 	firsts := make(map[key]*pending)
@@ -25,9 +26,9 @@ func foldRepeats(all []*pending) []*pending {
 	return batch
 }
 
-// answer answers the submission and its repeats. It returns the repeats that the
-// result says nothing about: the submission was refused for a reason that does
-// not apply to them, and their key is still free.
+// answer answers the submission and its repeats. It returns the repeats that
+// the result says nothing about: the submission was refused for a reason that
+// does not apply to them, and their key is still free.
 func (in *Intake) answer(p *pending, result enroll.AcceptResult) (open []*pending) {
 	in.send(p, result)
 	code := enroll.CodeOf(result.Err)

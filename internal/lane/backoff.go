@@ -5,15 +5,15 @@ import (
 	"time"
 )
 
-// backoff spaces tries out: from 2 ms while the run is being settled elsewhere, or
-// from 50 ms after another error, up to a second.
+// backoff spaces tries out: from 2 ms while the run is being settled elsewhere,
+// or from 50 ms after another error, up to a second.
 type backoff struct{ last time.Duration }
 
 // elapsed is the channel of a timer that has fired.
 var elapsed = func() <-chan time.Time { c := make(chan time.Time); close(c); return c }()
 
-// next returns a channel that says when to try again. After no error, that is at
-// once.
+// next returns a channel that says when to try again. After no error, that is
+// at once.
 func (b *backoff) next(err error) <-chan time.Time {
 	shortest := 50 * time.Millisecond
 	switch {

@@ -54,9 +54,9 @@ type lane struct {
 	lastSettling  time.Time // when a task last had something settled
 }
 
-// run serves the queue until nothing has come for a while, stop is called, or the
-// lane's lock is lost. When it returns, this lane settles nothing any more. Its
-// server is closed in the background.
+// run serves the queue until nothing has come for a while, stop is called, or
+// the lane's lock is lost. When it returns, this lane settles nothing any more.
+// Its server is closed in the background.
 func (l *lane) run() {
 	l.lastTask, l.lastSettling = time.Now(), time.Now()
 	if l.startedBy == bySweep { // the line has been waiting: settle before serving
@@ -95,10 +95,10 @@ func (l *lane) newServer() *asynq.Server {
 	})
 }
 
-// recoverInterval is after how long a lane's server looks for tasks that a killed
-// worker left and Asynq has given up on. It does so once in the life of a lane
-// without work, early enough for a poll to follow, which may come half as late
-// again as it should.
+// recoverInterval is after how long a lane's server looks for tasks that a
+// killed worker left and Asynq has given up on. It does so once in the life of
+// a lane without work, early enough for a poll to follow, which may come half
+// as late again as it should.
 func recoverInterval(idle, poll time.Duration) time.Duration {
 	return max(min(idle*2/3, idle-poll*3/2), idle/3)
 }
@@ -124,9 +124,9 @@ func (l *lane) serve() {
 }
 
 // settleWaiting settles the line because it has been waiting. It does nothing
-// while the line is being settled, or if tasks have just moved it: the next ones
-// are on their way. Tasks that had nothing to settle do not count, since a new
-// one may stand behind many of them.
+// while the line is being settled, or if tasks have just moved it: the next
+// ones are on their way. Tasks that had nothing to settle do not count, since a
+// new one may stand behind many of them.
 func (l *lane) settleWaiting() {
 	if !l.settleMu.TryLock() {
 		return
@@ -197,10 +197,10 @@ func (l *lane) serveBundle(ctx context.Context, last int64) error {
 	return l.settleUpTo(ctx, last, byTask)
 }
 
-// settleUpTo settles until ticket last is settled or the line is drained; last 0
-// means until it is drained. It tries again after passing errors, so that the head
-// of the line blocks and order holds. It returns errEnded if the lane has to end
-// first. The caller holds settleMu.
+// settleUpTo settles until ticket last is settled or the line is drained; last
+// 0 means until it is drained. It tries again after passing errors, so that the
+// next request blocks those behind it and order holds. It returns errEnded if
+// the lane has to end first. The caller holds settleMu.
 func (l *lane) settleUpTo(ctx context.Context, last int64, by string) error {
 	var wait backoff
 	for {

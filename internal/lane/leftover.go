@@ -18,12 +18,12 @@ import (
 // off the queue.
 const leftoverInterval = time.Minute
 
-// leftovers looks for tasks that are left on the queues of runs although no lane
-// serves them: a worker was killed with one, the reply that handed one out was
-// lost, or the wake-up for one was. Their lines were settled by the sweep long
-// ago, so nothing else would start a lane there. A lane that finds nothing to
-// settle acknowledges them. Tasks that Asynq will never hand out are removed, or
-// each look would start a lane for them.
+// leftovers looks for tasks that are left on the queues of runs although no
+// lane serves them: a worker was killed with one, the reply that handed one out
+// was lost, or the wake-up for one was. Their lines were settled by the sweep
+// long ago, so nothing else would start a lane there. A lane that finds nothing
+// to settle acknowledges them. Tasks that Asynq will never hand out are
+// removed, or each look would start a lane for them.
 type leftovers struct {
 	ledger    Ledger
 	inspector *asynq.Inspector
@@ -32,8 +32,8 @@ type leftovers struct {
 	request   func(context.Context, laneRequest) // asks for a lane
 }
 
-// serveLeftovers looks for leftover tasks until ctx ends, and requests lanes for
-// them.
+// serveLeftovers looks for leftover tasks until ctx ends, and requests lanes
+// for them.
 func (s *sweeper) serveLeftovers(ctx context.Context, served func() map[string]bool, request func(context.Context, laneRequest)) error {
 	l := &leftovers{
 		ledger:    s.ledger,

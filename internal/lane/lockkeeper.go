@@ -11,8 +11,8 @@ import (
 // connectTimeout is for the connection and its first statements.
 const connectTimeout = 5 * time.Second
 
-// lockKeeper keeps the worker's lock connection: it connects, pings, and connects
-// again after a loss. It must not know lanes.
+// lockKeeper keeps the worker's lock connection: it connects, pings, and
+// connects again after a loss. It must not know lanes.
 type lockKeeper struct {
 	connect func(context.Context) (Locks, error)
 	opened  func(*lockSession)        // a new connection stands

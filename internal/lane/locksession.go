@@ -57,8 +57,8 @@ func newLockSession(locks Locks, lost func(*lockSession, error)) *lockSession {
 	return s
 }
 
-// acquire takes the locks of those runs that no other session holds, and returns
-// these runs.
+// acquire takes the locks of those runs that no other session holds, and
+// returns these runs.
 func (s *lockSession) acquire(runs []enroll.RunID) (got []enroll.RunID, err error) {
 	err = s.use(func(ctx context.Context) (err error) {
 		got, err = s.locks.TryLock(ctx, runs...)

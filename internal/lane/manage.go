@@ -25,8 +25,8 @@ const (
 // table and removes them. So between a look at the table and the answer of the
 // database nothing can change but that the lock session is lost or the worker
 // told to stop, and the table knows both. While the database is asked the next
-// requests collect: with a thousand runs, a statement for each would hold all of
-// them up.
+// requests collect: with a thousand runs, a statement for each would hold all
+// of them up.
 func (s *Supervisor) manageLanes(ctx context.Context) error {
 	for {
 		select {
@@ -52,9 +52,9 @@ func (s *Supervisor) answer(requests []laneRequest) {
 	s.start(requests)
 }
 
-// serveWaiting nudges the lanes of lines that have been waiting, and starts lanes
-// for the others. If this worker has no capacity for some of them, they wait for
-// it.
+// serveWaiting nudges the lanes of lines that have been waiting, and starts
+// lanes for the others. If this worker has no capacity for some of them, they
+// wait for it.
 func (s *Supervisor) serveWaiting(lines []enroll.Backlog) {
 	s.table.expireElsewhere()
 	tooMany := s.start(s.table.nudge(lines))
@@ -162,10 +162,11 @@ func pollInterval(lanes, budget int) time.Duration {
 	return min(max(time.Duration(lanes)*time.Second/time.Duration(budget), minPoll), maxPoll)
 }
 
-// reapEnded gives up lanes that have ended: out of the table, locks released, then
-// another look at their lines. In this order no wake-up is lost. One that was
-// answered before found the lane in the table, or the lock held, and the look sees
-// the requests that it was about. One that is answered after it starts a lane.
+// reapEnded gives up lanes that have ended: out of the table, locks released,
+// then another look at their lines. In this order no wake-up is lost. One that
+// was answered before found the lane in the table, or the lock held, and the
+// look sees the requests that it was about. One that is answered after it
+// starts a lane.
 //
 // Between the release and the look, lines that wait for capacity get it.
 func (s *Supervisor) reapEnded(lanes []*lane) {

@@ -19,8 +19,8 @@ const (
 )
 
 // recentRuns are the runs that this worker has heard of in the last minute, and
-// how their lines get on. Its mutex is only ever held for a moment, so the sweep
-// goes on while the lock connection hangs.
+// how their lines get on. Its mutex is only ever held for a moment, so the
+// sweep goes on while the lock connection hangs.
 type recentRuns struct {
 	mu   sync.Mutex
 	runs map[enroll.RunID]*recentRun
@@ -89,8 +89,8 @@ func (r *recentRuns) stalled(waiting []enroll.Backlog, now time.Time) (lines []e
 	return lines, first
 }
 
-// settled notes that the sweep has stopped settling the line. After an error the
-// line counts as moving, so that it is not tried again at every look.
+// settled notes that the sweep has stopped settling the line. After an error
+// the line counts as moving, so that it is not tried again at every look.
 func (r *recentRuns) settled(run enroll.RunID, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

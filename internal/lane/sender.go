@@ -65,16 +65,16 @@ func NewSender(c redis.UniversalClient, timeout, wakeInterval time.Duration, log
 	}
 }
 
-// WakeInterval returns how long a wake-up suffices for a run if lanes without work
-// end after laneIdle. It is well below that: within it, the lane that was woken is
-// alive and finds the next task by itself.
+// WakeInterval returns how long a wake-up suffices for a run if lanes without
+// work end after laneIdle. It is well below that: within it, the lane that was
+// woken is alive and finds the next task by itself.
 func WakeInterval(laneIdle time.Duration) time.Duration {
 	return min(laneIdle/4, 100*time.Millisecond)
 }
 
 // Notify enqueues a task for the bundle and wakes the workers, soon. It never
-// blocks. A bundle joins the one that its run has waiting already: while Redis is
-// slow, there are fewer tasks and no longer queue of them.
+// blocks. A bundle joins the one that its run has waiting already: while Redis
+// is slow, there are fewer tasks and no longer queue of them.
 func (s *Sender) Notify(b enroll.Bundle) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -118,8 +118,8 @@ func (s *Sender) Run(ctx context.Context) error {
 	return g.Wait()
 }
 
-// deliver sends the bundle, counts and logs how that went, and returns whether it
-// was sent.
+// deliver sends the bundle, counts and logs how that went, and returns whether
+// it was sent.
 func (s *Sender) deliver(ctx context.Context, b enroll.Bundle) bool {
 	// Not cancelled with ctx: the requests are accepted, even if this process is
 	// stopping.

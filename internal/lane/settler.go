@@ -41,8 +41,8 @@ const (
 // errElsewhere says that another session is settling the run at this instant.
 var errElsewhere = errors.New("the run is being settled elsewhere")
 
-// Settler settles the runs of all lanes that are ready at the same instant in one
-// transaction.
+// Settler settles the runs of all lanes that are ready at the same instant in
+// one transaction.
 type Settler struct {
 	ledger     Ledger
 	committers int
@@ -94,9 +94,9 @@ func (s *Settler) Settle(ctx context.Context, run enroll.RunID, by string) (enro
 }
 
 // Run settles until ctx ends. One transaction at a time settles the most runs
-// together, and costs a fifth less than two at once. Only when it takes long does
-// the next one begin beside it: a connection that hangs must not hold up all
-// runs.
+// together, and costs a fifth less than two at once. Only when it takes long
+// does the next one begin beside it: a connection that hangs must not hold up
+// all runs.
 func (s *Settler) Run(ctx context.Context) error {
 	// A token for the committer that collects the next batch. It is given back as
 	// soon as another transaction may begin.
@@ -159,7 +159,8 @@ func (s *Settler) settle(requests []*settleRequest) {
 	}
 }
 
-// report counts the tickets that were settled, and announces those that changed.
+// report counts the tickets that were settled, and announces those that
+// changed.
 func (s *Settler) report(r *settleRequest, p enroll.Progress) {
 	if p.First <= p.Last {
 		s.metrics.settled.WithLabelValues(r.by).Add(float64(p.Last - p.First + 1))

@@ -24,9 +24,10 @@ type Options struct {
 	ShutdownTimeout  time.Duration // for lanes to finish what they settle
 }
 
-// Supervisor runs the lanes of one worker. It wires three parts that know nothing
-// of each other: the keeper of the lock connection, the table of the lanes, and
-// the sweeper. It starts and ends lanes itself, in one goroutine: see manageLanes.
+// Supervisor runs the lanes of one worker. It wires three parts that know
+// nothing of each other: the keeper of the lock connection, the table of the
+// lanes, and the sweeper. It starts and ends lanes itself, in one goroutine:
+// see manageLanes.
 type Supervisor struct {
 	settler *Settler
 	redis   redis.UniversalClient // for Asynq
@@ -46,9 +47,9 @@ type Supervisor struct {
 	servers sync.WaitGroup // Asynq servers that are being closed
 }
 
-// NewSupervisor returns a supervisor that gets its lock connection from connect.
-// Its lanes and its sweep settle through settler. Lanes read their queues with
-// asynqRedis; messages are published and heard with signals.
+// NewSupervisor returns a supervisor that gets its lock connection from
+// connect. Its lanes and its sweep settle through settler. Lanes read their
+// queues with asynqRedis; messages are published and heard with signals.
 func NewSupervisor(connect func(context.Context) (Locks, error), ledger Ledger, settler *Settler,
 	asynqRedis, signals redis.UniversalClient, o Options, log *slog.Logger, m *Metrics) *Supervisor {
 	s := &Supervisor{
@@ -70,8 +71,8 @@ func (s *Supervisor) connected(session *lockSession) {
 	s.sweeper.sweepAllNow() // for the lines that have waited for a worker
 }
 
-// disconnected is called when a lock connection is lost. Its end has cancelled the
-// lanes.
+// disconnected is called when a lock connection is lost. Its end has cancelled
+// the lanes.
 func (s *Supervisor) disconnected(session *lockSession, err error) {
 	lanes := s.table.drop(session)
 	s.log.Error("the lane lock connection is lost, and all lanes of this worker with it", "lanes", lanes, "error", err)
@@ -134,8 +135,8 @@ func (s *Supervisor) endLanes() {
 }
 
 // handOver tells the other workers that lanes are free, whatever they remember,
-// and waits for the servers to acknowledge what was handled. If Redis hangs, those
-// tasks come again later and find nothing to do.
+// and waits for the servers to acknowledge what was handled. If Redis hangs,
+// those tasks come again later and find nothing to do.
 func (s *Supervisor) handOver(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, s.options.ShutdownTimeout)
 	defer cancel()

@@ -15,8 +15,8 @@ import (
 )
 
 const (
-	// waitingAge is how old the first request of a line is before the sweep takes
-	// the line up: younger ones have their task on the way.
+	// waitingAge is how old the next request of a line must be for the sweep to
+	// take the line up. The task of a younger one is on its way.
 	waitingAge = time.Second
 
 	// sweepTimeout bounds one look.
@@ -55,7 +55,8 @@ func newSweeper(ledger Ledger, settler *Settler, c redis.UniversalClient, o Opti
 	}
 }
 
-// sweepAllNow has the sweeper look at all runs without waiting for its next turn.
+// sweepAllNow has the sweeper look at all runs without waiting for its next
+// turn.
 func (s *sweeper) sweepAllNow() {
 	select {
 	case s.now <- struct{}{}:
@@ -109,8 +110,8 @@ func (s *sweeper) sweepAll(ctx context.Context) {
 	}
 }
 
-// sweep looks for lines that wait among the runs (nil: all). It passes them on to
-// be served by lanes, and settles those that have stalled.
+// sweep looks for lines that wait among the runs (nil: all). It passes them on
+// to be served by lanes, and settles those that have stalled.
 func (s *sweeper) sweep(ctx context.Context, runs []enroll.RunID) (lines []enroll.Backlog, ok bool) {
 	looking, cancel := context.WithTimeout(ctx, sweepTimeout)
 	defer cancel()
@@ -140,10 +141,10 @@ func (s *sweeper) sweep(ctx context.Context, runs []enroll.RunID) (lines []enrol
 	return lines, true
 }
 
-// settleStalled settles a line to its end without the lock of its lane. The lane
-// may be alive, or a worker's session may hold the lock and not answer: the lock
-// of the run's row and its settled ticket fence either. A run that is being
-// settled elsewhere is left alone until the next look.
+// settleStalled settles a line to its end without the lock of its lane. The
+// lane may be alive, or a worker's session may hold the lock and not answer:
+// the lock of the run's row and its settled ticket fence either. A run that is
+// being settled elsewhere is left alone until the next look.
 func (s *sweeper) settleStalled(ctx context.Context, line enroll.Backlog) {
 	for {
 		p, err := s.settler.Settle(ctx, line.RunID, byStall)

@@ -16,10 +16,10 @@ type laneRequest struct {
 	released bool   // another worker has just given the lane up
 }
 
-// laneTable knows which lanes live in this worker, which lines wait for capacity,
-// which runs have their lanes elsewhere, and which are to be handed over when the
-// worker stops. It does no I/O, so its mutex is only ever held for a moment:
-// health checks may take it.
+// laneTable knows which lanes live in this worker, which lines wait for
+// capacity, which runs have their lanes elsewhere, and which are to be handed
+// over when the worker stops. It does no I/O, so its mutex is only ever held
+// for a moment: health checks may take it.
 //
 // All lanes in it belong to one lock session. While the database is asked for
 // locks that session may be lost, or the worker told to stop; then the table
@@ -74,7 +74,8 @@ func (t *laneTable) drop(session *lockSession) (lanes int) {
 	return lanes
 }
 
-// ready returns nil if this worker can own lanes, or an error of code Unavailable.
+// ready returns nil if this worker can own lanes, or an error of code
+// Unavailable.
 func (t *laneTable) ready() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -87,8 +88,8 @@ func (t *laneTable) ready() error {
 	return nil
 }
 
-// missing returns the requests for lanes that do not live here, one for each run,
-// and how many lanes there are. It reuses the slice.
+// missing returns the requests for lanes that do not live here, one for each
+// run, and how many lanes there are. It reuses the slice.
 func (t *laneTable) missing(requests []laneRequest) (missing []laneRequest, lanes int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

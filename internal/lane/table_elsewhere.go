@@ -38,8 +38,8 @@ func (t *laneTable) setElsewhere(session *lockSession, runs []enroll.RunID) {
 	}
 }
 
-// forgetElsewhere forgets that lanes were elsewhere which other workers have just
-// given up.
+// forgetElsewhere forgets that lanes were elsewhere which other workers have
+// just given up.
 func (t *laneTable) forgetElsewhere(requests []laneRequest) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -1,5 +1,6 @@
-// Package lane decides the requests in the lines of runs: it notifies the workers
-// of new requests, and serves the queue of each run strictly one task at a time.
+// Package lane decides the requests in the lines of runs: it notifies the
+// workers of new requests, and serves the queue of each run strictly one task
+// at a time.
 //
 // A lane is the one consumer of one run's queue, alive only while that run has
 // work. A Postgres advisory lock decides which worker has the lane. The lane
@@ -17,12 +18,11 @@ import (
 	"github.com/lastseat/lastseat/internal/enroll"
 )
 
-// settleTask is the type of all tasks on a run's queue: settle the run's line up
-// to a ticket.
+// settleTask is the type of all tasks on a run's queue: settle the run's line
+// up to a ticket.
 const settleTask = "requests:settle"
 
-// maxRetry is more than a task can need: a lane tries again inside its handler, so
-// that the head of the line blocks and order holds.
+// maxRetry is more than a task can need: a lane tries again inside its handler.
 const maxRetry = 10_000
 
 const queuePrefix = "run:"
@@ -38,9 +38,9 @@ type payload struct {
 	Last  int64        `json:"last_ticket"`
 }
 
-// newTask returns the task for a bundle and its options. Asynq gives it a random
-// id: an id made of the tickets could be taken by a task that was lost, and a
-// second task for a bundle costs nothing.
+// newTask returns the task for a bundle and its options. Asynq gives it a
+// random id: an id made of the tickets could be taken by a task that was lost,
+// and a second task for a bundle costs nothing.
 func newTask(b enroll.Bundle) (*asynq.Task, []asynq.Option) {
 	body, err := json.Marshal(payload{b.RunID, b.First, b.Last})
 	if err != nil {

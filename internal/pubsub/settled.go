@@ -22,8 +22,9 @@ const (
 	publishTimeout = time.Second
 )
 
-// Settled says that the tickets First to Last of a run are decided, or have become
-// something else, so that clients that wait for one of them should have it read.
+// Settled says that the tickets First to Last of a run are decided, or have
+// become something else, so that clients that wait for one of them should have
+// it read.
 type Settled struct {
 	RunID       enroll.RunID
 	First, Last int64
@@ -54,8 +55,8 @@ func NewAnnouncer(c redis.UniversalClient) *Announcer {
 	return &Announcer{client: c, waiting: make(chan Settled, maxAnnouncements)}
 }
 
-// Announce publishes the message soon. It never blocks: if Redis is too slow, it
-// drops the message, and the listeners find out by themselves.
+// Announce publishes the message soon. It never blocks: if Redis is too slow,
+// it drops the message, and the listeners find out by themselves.
 func (a *Announcer) Announce(s Settled) {
 	select {
 	case a.waiting <- s:

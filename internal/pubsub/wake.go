@@ -44,7 +44,8 @@ func parseWake(message string) (w Wake, err error) {
 	return w, nil
 }
 
-// PublishWake wakes the workers for a run, and returns whether any has heard it.
+// PublishWake wakes the workers for a run, and returns whether any has heard
+// it.
 func PublishWake(ctx context.Context, c redis.UniversalClient, w Wake) (heard bool, err error) {
 	n, err := c.Publish(ctx, wakeChannel, w.message()).Result()
 	return n > 0, err

@@ -11,9 +11,10 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// clientLifetime is how long one client of Asynq is used. It registers the name of
-// a queue only once, and if Redis loses the name, asynqmon does not list the queue.
-// The time is short, so that a single task after such a loss brings the name back.
+// clientLifetime is how long one client of Asynq is used. It registers the name
+// of a queue only once, and if Redis loses the name, asynqmon does not list the
+// queue. The time is short, so that a single task after such a loss brings the
+// name back.
 const clientLifetime = 250 * time.Millisecond
 
 // Client enqueues tasks.
@@ -28,8 +29,8 @@ type Client struct {
 // NewClient returns a client on the Redis client, which stays the caller's.
 func NewClient(c redis.UniversalClient) *Client { return &Client{redis: c} }
 
-// ErrTaken is the error for a task whose id another task has. The queue need not
-// hand that other task out any more: see States.
+// ErrTaken is the error for a task whose id another task has. The queue need
+// not hand that other task out any more: see States.
 var ErrTaken = asynq.ErrTaskIDConflict
 
 // Enqueue puts the task on its queue.
@@ -50,8 +51,8 @@ func (c *Client) current() *asynq.Client {
 }
 
 // Log writes Asynq's own messages to a log, all of them at level Debug. They
-// mostly say that Redis fails, which is logged elsewhere, once for each outage; no
-// outcome depends on it.
+// mostly say that Redis fails, which is logged elsewhere, once for each outage;
+// no outcome depends on it.
 type Log struct{ Log *slog.Logger }
 
 // Debug logs a message.

@@ -22,12 +22,13 @@ const (
 	Active State = 2
 )
 
-// key returns a key of Asynq 0.26. Only this file reads and writes such keys; tests
-// with a real server and a real Redis notice when they change.
+// key returns a key of Asynq 0.26. Only this file reads and writes such keys;
+// tests with a real server and a real Redis notice when they change.
 //
-// Asynq's own Inspector cannot tell what States does. It finds a pending task by
-// the task's own key, even if the list of pending tasks has lost it, and shows an
-// active task without a lease as if it had one. Nor can it delete either of them.
+// Asynq's own Inspector cannot tell what States does. It finds a pending task
+// by the task's own key, even if the list of pending tasks has lost it, and
+// shows an active task without a lease as if it had one. Nor can it delete
+// either of them.
 func key(queue, name string) string { return "asynq:{" + queue + "}:" + name }
 
 const (
@@ -40,10 +41,10 @@ const (
 	abandonedAfter = 5 * time.Minute
 )
 
-// onList is Lua that collects those of the ids ARGV[2] and so on that are on the
-// list of pending tasks. It reads the list once, however many ids there are. It
-// begins at the head of the queue, with the tasks that have waited longest, and
-// ends when it has found all ids.
+// onList is Lua that collects those of the ids ARGV[2] and so on that are on
+// the list of pending tasks. It reads the list once, however many ids there
+// are. It begins at the head of the queue, with the tasks that have waited
+// longest, and ends when it has found all ids.
 const onList = `
 local wanted, left, on = {}, #ARGV - 1, {}
 for i = 2, #ARGV do wanted[ARGV[i]] = true end
@@ -55,9 +56,9 @@ for last = -1, -redis.call("LLEN", KEYS[1]), -1000 do
 end
 `
 
-// statesOf returns the states of the tasks ARGV[2] and so on. A lease counts if it
-// ends after ARGV[1]. It is a script because a task that is handed out or put back
-// meanwhile must not be missed in both places.
+// statesOf returns the states of the tasks ARGV[2] and so on. A lease counts if
+// it ends after ARGV[1]. It is a script because a task that is handed out or
+// put back meanwhile must not be missed in both places.
 var statesOf = redis.NewScript(onList + `
 local states = {}
 for i = 2, #ARGV do
@@ -102,9 +103,9 @@ end
 return redis.status_reply("OK")`)
 
 // Drop takes lost tasks off the queue, unless they are pending again. A server
-// that is still working on one of them goes on, and finds nothing to acknowledge.
-// The ids stay taken for an hour, since another process may be about to enqueue a
-// task under an id that it has read before.
+// that is still working on one of them goes on, and finds nothing to
+// acknowledge. The ids stay taken for an hour, since another process may be
+// about to enqueue a task under an id that it has read before.
 func (c *Client) Drop(ctx context.Context, queue string, ids []string) error {
 	if len(ids) == 0 {
 		return nil
@@ -116,9 +117,9 @@ func (c *Client) Drop(ctx context.Context, queue string, ids []string) error {
 	return drop.Run(ctx, c.redis, keys, arguments(key(queue, "t:"), ids)...).Err()
 }
 
-// DropAbandoned removes the active tasks that Asynq will never hand out again, and
-// returns how many there were: those without a lease, and those whose lease ended
-// so long ago that Asynq must have lost them.
+// DropAbandoned removes the active tasks that Asynq will never hand out again,
+// and returns how many there were: those without a lease, and those whose lease
+// ended so long ago that Asynq must have lost them.
 func (c *Client) DropAbandoned(ctx context.Context, queue string) (int, error) {
 	var active, leased *redis.StringSliceCmd
 	_, err := c.redis.TxPipelined(ctx, func(p redis.Pipeliner) error {

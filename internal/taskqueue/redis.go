@@ -1,6 +1,6 @@
-// Package taskqueue is the shared Asynq and Redis plumbing: how Redis is reached, a
-// client that enqueues tasks, what became of a task, and where the messages of the
-// two libraries go. It must not know what the tasks are.
+// Package taskqueue is the shared Asynq and Redis plumbing: how Redis is
+// reached, a client that enqueues tasks, what became of a task, and where the
+// messages of the two libraries go. It must not know what the tasks are.
 package taskqueue
 
 import (
@@ -16,9 +16,10 @@ import (
 	"github.com/redis/go-redis/v9/maintnotifications"
 )
 
-// errorPause is how long the error of a Redis command is held back. Asynq's loop
-// that takes tasks does not sleep after errors: against a Redis that refused them,
-// 50 idle servers used a whole core, and a tenth of that with this pause.
+// errorPause is how long the error of a Redis command is held back. Asynq's
+// loop that takes tasks does not sleep after errors: against a Redis that
+// refused them, 50 idle servers used a whole core, and a tenth of that with
+// this pause.
 const errorPause = 250 * time.Millisecond
 
 // errURL stands for errors about a URL of Redis.
@@ -28,8 +29,8 @@ var errURL = errors.New("the URL of Redis is not valid: it must look like redis:
 type Redis struct{ options redis.Options }
 
 // ParseRedis reads the URL of Redis. Every dial, read and write ends within
-// timeout, whatever the URL says. An error does not quote the URL, which may hold a
-// password.
+// timeout, whatever the URL says. An error does not quote the URL, which may
+// hold a password.
 func ParseRedis(url string, timeout time.Duration) (Redis, error) {
 	o, err := redis.ParseURL(url)
 	if err != nil {
@@ -51,8 +52,8 @@ func (r Redis) Open() redis.UniversalClient {
 	return redis.NewClient(&o)
 }
 
-// PoolSize returns how many connections a client from Open may have, not counting
-// subscriptions: ten for each processor, unless the URL sets it.
+// PoolSize returns how many connections a client from Open may have, not
+// counting subscriptions: ten for each processor, unless the URL sets it.
 func (r Redis) PoolSize() int {
 	o := r.options
 	client := redis.NewClient(&o) // it fills in the library's default, and does not connect
@@ -84,11 +85,11 @@ func (r Redis) OpenForServers() redis.UniversalClient {
 	return unsubscribed{c}
 }
 
-// unsubscribed is a client that cannot subscribe. Each Asynq server subscribes, on
-// a connection of its own, to a channel on which tasks can be cancelled. Lastseat
-// cancels none, and a thousand lanes were a thousand connections. Asynq takes this
-// for a Redis that is away, and tries again every five seconds, which costs
-// nothing.
+// unsubscribed is a client that cannot subscribe. Each Asynq server subscribes,
+// on a connection of its own, to a channel on which tasks can be cancelled.
+// Lastseat cancels none, and a thousand lanes were a thousand connections.
+// Asynq takes this for a Redis that is away, and tries again every five
+// seconds, which costs nothing.
 type unsubscribed struct{ redis.UniversalClient }
 
 // Subscribe returns a subscription that has ended.
@@ -120,8 +121,8 @@ func (pauseOnError) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Pr
 	}
 }
 
-// pauseFor waits, unless the error is an answer of Redis: that there is no value, or
-// that a script must be sent first.
+// pauseFor waits, unless the error is an answer of Redis: that there is no
+// value, or that a script must be sent first.
 func pauseFor(ctx context.Context, err error) {
 	if err == nil || errors.Is(err, redis.Nil) || strings.HasPrefix(err.Error(), "NOSCRIPT") {
 		return

@@ -20,8 +20,8 @@ type readResult struct {
 }
 
 // Get returns the registration, or an error of code NotFound, Corrected or
-// Unavailable, or the context's error. It takes readTimeout at most, however many
-// reads come before it.
+// Unavailable, or the context's error. It takes readTimeout at most, however
+// many reads come before it.
 func (w *Watch) Get(ctx context.Context, id uuid.UUID) (enroll.Registration, error) {
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()

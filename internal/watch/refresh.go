@@ -9,8 +9,8 @@ import (
 	"github.com/lastseat/lastseat/internal/enroll"
 )
 
-// Settled says that the tickets first to last of a run are decided, or have become
-// something else.
+// Settled says that the tickets first to last of a run are decided, or have
+// become something else.
 func (w *Watch) Settled(run enroll.RunID, first, last int64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -22,8 +22,8 @@ func (w *Watch) Settled(run enroll.RunID, first, last int64) {
 	}
 }
 
-// RefreshAll reads every registration that a client waits for: messages may have
-// been lost.
+// RefreshAll reads every registration that a client waits for: messages may
+// have been lost.
 func (w *Watch) RefreshAll() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -64,8 +64,8 @@ func (w *Watch) refresh(ctx context.Context) {
 	}
 }
 
-// refreshOutdated reads the registrations of the outdated clients, and hands the
-// results to them.
+// refreshOutdated reads the registrations of the outdated clients, and hands
+// the results to them.
 func (w *Watch) refreshOutdated() {
 	clients, ids := w.takeOutdated()
 	for len(ids) > 0 {
@@ -84,8 +84,8 @@ func (w *Watch) refreshOutdated() {
 	}
 }
 
-// takeOutdated returns the outdated clients with the ids of their registrations.
-// They do not count as outdated any more.
+// takeOutdated returns the outdated clients with the ids of their
+// registrations. They do not count as outdated any more.
 func (w *Watch) takeOutdated() (clients []*client, ids []uuid.UUID) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

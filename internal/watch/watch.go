@@ -1,9 +1,9 @@
 // Package watch lets many clients wait for changes of registrations at the cost
 // of a few reads.
 //
-// It knows which clients of one API process wait for which registration. It reads
-// registrations in batches, never for one client, and keeps no connection for a
-// client. It must not know HTTP or SQL, nor where messages come from.
+// It knows which clients of one API process wait for which registration. It
+// reads registrations in batches, never for one client, and keeps no connection
+// for a client. It must not know HTTP or SQL, nor where messages come from.
 package watch
 
 import (
@@ -29,8 +29,8 @@ const (
 	refreshInterval = 3 * time.Second
 )
 
-// Reader reads registrations by id and leaves out unknown ones. Of those whose id
-// is retired it returns only the id and that it is.
+// Reader reads registrations by id and leaves out unknown ones. Of those whose
+// id is retired it returns only the id and that it is.
 type Reader interface {
 	Registrations(ctx context.Context, ids []uuid.UUID) ([]enroll.Registration, error)
 }
@@ -86,10 +86,10 @@ func New(reader Reader, limits Limits, log *slog.Logger) *Watch {
 }
 
 // Wait returns the registration as soon as done returns true for it, and at the
-// latest after d, or when the watch is ended. Then it returns the registration as
-// it was last read, but reads one again that is still queued after d, since its
-// position has changed. The errors are those of Get, which also bounds the two
-// reads, and one of code Busy if too many clients wait already.
+// latest after d, or when the watch is ended. Then it returns the registration
+// as it was last read, but reads one again that is still queued after d, since
+// its position has changed. The errors are those of Get, which also bounds the
+// two reads, and one of code Busy if too many clients wait already.
 func (w *Watch) Wait(ctx context.Context, id uuid.UUID, d time.Duration, done func(enroll.Registration) bool) (enroll.Registration, error) {
 	start := time.Now() // before the read: whatever is heard after this counts
 	r, err := w.Get(ctx, id)
@@ -173,8 +173,8 @@ func (w *Watch) Waiting() int {
 	return w.waiting
 }
 
-// End lets all clients that wait, or will, go with the last state that was read.
-// It is called once.
+// End lets all clients that wait, or will, go with the last state that was
+// read. It is called once.
 func (w *Watch) End() { close(w.ended) }
 
 // Run reads until ctx ends, and then what clients still ask for.
