@@ -6,14 +6,14 @@ import (
 	"github.com/lastseat/lastseat/internal/enroll"
 )
 
-// wording is what all mails of a language have in common.
+// wording holds the words that all mails in a language share.
 type wording struct {
 	greeting, closing, open                  string
 	course, when, where, name, state, ticket string // labels
-	registered, notRegistered                string // labels of names: who has the seat, and for whom it was asked again
+	registered, notRegistered                string // labels of names: the person with the registration, and people who were asked for with the same address
 
-	place                            string // a label, too: on the waiting list
-	whenBefore, whereBefore, nowhere string // labels of what was so until now, and the value for no location
+	place                            string // the label of a place on the waiting list
+	whenBefore, whereBefore, nowhere string // labels of the previous time and location, and the value for no location
 
 	queued, confirmed, waitlisted, full, alreadyRegistered, rejected, cancelled, calledOff, notPromoted string // states
 
