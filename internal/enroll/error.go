@@ -40,20 +40,23 @@ const (
 var ErrNotHeld = Errorf(NotHeld, "the registration has neither a seat nor a place on the waiting list")
 
 // ErrCancelWaits says that what becomes of a registration is about to be decided.
-var ErrCancelWaits = Errorf(CancelWaits, "somebody has asked to cancel this registration: try again when that is decided")
+var ErrCancelWaits = Errorf(CancelWaits, "a request to cancel this registration is undecided: try again once it is decided")
 
 // ErrKeyReused says that an IdempotencyKey belongs to another request.
-var ErrKeyReused = Errorf(KeyReused, "this Idempotency-Key came with another body before")
+var ErrKeyReused = Errorf(KeyReused, "this Idempotency-Key was used for another request: send the same request, or a new key")
 
 // ErrCorrected says that an id, or the key of the request that had it, no longer
 // leads to a registration. It is what a stranger may read: the id was sent to a
 // mistyped address, perhaps.
-var ErrCorrected = Errorf(Corrected, "the address of this registration was corrected, and its link replaced; the new link was sent to the new address")
+var ErrCorrected = Errorf(Corrected, "the e-mail address of this registration was corrected: use the new link, which was sent to the new address")
 
 // Error is an error with a code.
 type Error struct {
-	Code    Code
-	Message string // for people; never holds a name, an address or an id
+	Code Code
+	// Message is for people: one clause that says what is wrong with what, and
+	// after a colon what is allowed or what to do. It never holds a name, an
+	// address or an id.
+	Message string
 	Faults  []Fault
 	Window  *WindowTimes // set for RunNotOpen and RunClosed
 	Err     error        // the cause, or nil
@@ -65,9 +68,9 @@ type WindowTimes struct{ Now, OpensAt, ClosesAt time.Time }
 // refusals says why a run refuses a request: see Life.Refusal.
 var refusals = map[Code]string{
 	RunNotOpen:    "registration for this run has not begun",
-	RunClosed:     "registration for this run is over",
-	RunOver:       "the run has ended: nobody can register any more",
-	CodeCalledOff: "the run has been called off",
+	RunClosed:     "registration for this run has closed",
+	RunOver:       "the run has ended: it takes no registrations",
+	CodeCalledOff: "the run has been called off: it takes no registrations",
 	RunBegun:      "the run has begun: only the organiser can cancel a seat now",
 }
 
@@ -84,7 +87,7 @@ func Refused(code Code, by WindowTimes) error {
 type Fault struct {
 	Field  string // the name as sent
 	Code   string // stable, for programs
-	Detail string // for people
+	Detail string // for people: goes on after the field's name, as "must be en or de"
 }
 
 // FaultIn returns an Error with the code and one fault.

@@ -53,7 +53,7 @@ var (
 	untilListEnd = deadline{func(_ Mail, e Enrolment) time.Time { return e.For.ListEndsAt() }, "the waiting list has ended"}
 	// A receipt stays true, and of no use to anybody after a while.
 	untilWeekAfter = deadline{func(m Mail, _ Enrolment) time.Time { return m.DueAt.AddDate(0, 0, 7) }, "it happened more than a week ago"}
-	untilDayAfter  = deadline{func(m Mail, _ Enrolment) time.Time { return m.DueAt.AddDate(0, 0, 1) }, "it was asked for more than a day ago"}
+	untilDayAfter  = deadline{func(m Mail, _ Enrolment) time.Time { return m.DueAt.AddDate(0, 0, 1) }, "it was requested more than a day ago"}
 )
 
 var mailRules = map[MailKind]mailRule{
@@ -155,7 +155,7 @@ func (m Mail) Overdue() string {
 // Obsolete returns why the mail is not to be sent any more, and "" if it is.
 func (m Mail) Obsolete() string {
 	if m.Superseded() {
-		return "superseded: what it says no longer holds, or was told meanwhile"
+		return "superseded: what it says no longer holds or has been told since"
 	}
 	if passed := m.Overdue(); passed != "" {
 		return "overdue: " + passed

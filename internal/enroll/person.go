@@ -31,18 +31,18 @@ func ParseName(s string) (Name, error) {
 		return "", FaultIn("name", Invalid, code, detail)
 	}
 	if !utf8.ValidString(s) {
-		return fault("invalid_text", "is not valid UTF-8")
+		return fault("invalid_text", "must be valid UTF-8")
 	}
 	s = strings.TrimSpace(s)
 	switch {
 	case s == "":
 		return fault("required", "is required")
 	case utf8.RuneCountInString(s) > MaxName:
-		return fault("too_long", "is longer than 200 characters")
+		return fault("too_long", "must not exceed 200 characters")
 	case strings.ContainsFunc(s, forbidden):
 		return fault("forbidden_character", forbiddenDetail)
 	case !strings.ContainsFunc(s, visible):
-		return fault("invisible", "has no visible character")
+		return fault("invisible", invisibleDetail)
 	}
 	return Name(s), nil
 }
@@ -108,37 +108,37 @@ func ParseAddress(s string) (Address, error) {
 		return Address{}, FaultIn("email", Invalid, code, detail)
 	}
 	if !utf8.ValidString(s) {
-		return fault("invalid_text", "is not valid UTF-8")
+		return fault("invalid_text", "must be valid UTF-8")
 	}
 	s = strings.TrimSpace(s)
 	switch {
 	case s == "":
 		return fault("required", "is required")
 	case len(s) > MaxAddress:
-		return fault("too_long", "is longer than 254 bytes")
+		return fault("too_long", "must not exceed 254 bytes")
 	case strings.ContainsFunc(s, forbidden):
 		return fault("forbidden_character", forbiddenDetail)
 	case strings.ContainsFunc(s, unseenInAddress):
-		return fault("forbidden_character", "contains an invisible character")
+		return fault("forbidden_character", "must not contain invisible characters")
 	case strings.ContainsAny(s, "<>\"()[]\\,;: \t"):
-		return fault("form", "must be a plain address like name@example.org, without quotes, brackets, blanks or a display name")
+		return fault("form", "must be a plain address like name@example.org, without quotes, brackets, spaces or a display name")
 	}
 	local, domain, found := strings.Cut(s, "@")
 	switch {
 	case !found || local == "" || domain == "":
 		return fault("form", "must be an address like name@example.org")
 	case strings.Contains(domain, "@"):
-		return fault("form", "has more than one @")
+		return fault("form", "must contain only one @")
 	case len(local) > maxLocalPart:
-		return fault("too_long", "has more than 64 bytes before the @")
+		return fault("too_long", "must not exceed 64 bytes before the @")
 	case strings.ContainsFunc(local, func(r rune) bool { return r > unicode.MaxASCII }):
-		return fault("local_part", "has letters before the @ that most mail servers cannot deliver to")
+		return fault("local_part", "must contain only ASCII characters before the @: most mail servers cannot deliver to others")
 	case strings.HasPrefix(local, ".") || strings.HasSuffix(local, ".") || strings.Contains(local, ".."):
-		return fault("local_part", "has a dot in the wrong place before the @")
+		return fault("local_part", "must not have a dot at the start, at the end or next to another dot before the @")
 	}
 	ascii, err := domains.ToASCII(norm.NFC.String(domain))
 	if err != nil {
-		return fault("domain", "has a domain that cannot exist")
+		return fault("domain", "must have a valid domain after the @")
 	}
 	ascii = strings.ToLower(ascii)
 	// What a character is mapped to can break a rule that the character itself
@@ -146,19 +146,19 @@ func ParseAddress(s string) (Address, error) {
 	// left. So the A-labels must hold as well.
 	if ascii != strings.ToLower(domain) {
 		if again, err := domains.ToASCII(ascii); err != nil || again != ascii {
-			return fault("domain", "has a domain that cannot exist")
+			return fault("domain", "must have a valid domain after the @")
 		}
 	}
 	dot := strings.LastIndexByte(ascii, '.')
 	switch {
 	case dot == len(ascii)-1:
-		return fault("domain", "has a dot at the end")
+		return fault("domain", "must not end with a dot")
 	case dot < 0:
-		return fault("domain", "needs a full domain like example.org after the @")
+		return fault("domain", "must have a full domain, such as example.org, after the @")
 	case strings.Trim(ascii[dot+1:], "0123456789") == "":
-		return fault("domain", "needs a domain, not a number, after the @")
+		return fault("domain", "must have a domain, not a number, after the @")
 	case len(local)+1+len(ascii) > MaxAddress:
-		return fault("too_long", "is longer than 254 bytes")
+		return fault("too_long", "must not exceed 254 bytes")
 	}
 	return Address{Typed: s, Key: AddressKey(strings.ToLower(local) + "@" + ascii)}, nil
 }

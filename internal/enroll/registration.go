@@ -46,11 +46,11 @@ const (
 func (r Reason) Message() string {
 	switch r {
 	case Full:
-		return "There is no seat left in this run."
+		return "There are no seats left in this run."
 	case AlreadyRegistered:
-		return "This e-mail address already has a seat in this run, or a place on its waiting list. Another person needs another address."
+		return "This e-mail address already has a seat in this run, or a place on its waiting list. To register another person, use another address."
 	case WaitlistTooLong:
-		return "All seats were taken, and the waiting list was longer than you wanted to wait."
+		return "All seats were taken, and the waiting list was longer than the limit you set."
 	case RunCalledOff:
 		return "The run has been called off."
 	case Removed:

@@ -23,7 +23,7 @@ func ParseSlug(s string) (string, error) {
 func ParseNewSlug(s string) (string, error) {
 	slug, err := ParseSlug(s)
 	if digits := strings.ReplaceAll(slug, "-", ""); err == nil && len(digits) == 32 && strings.Trim(digits, "0123456789abcdef") == "" {
-		return "", FaultIn("slug", Invalid, "form", "must not look like a UUID: the ids of registrations do")
+		return "", FaultIn("slug", Invalid, "form", "must not look like a UUID, as the ids of registrations do")
 	}
 	return slug, err
 }

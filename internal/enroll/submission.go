@@ -108,7 +108,7 @@ func NewResize(run string, c Change) (Submission, error) {
 	var faults []Fault
 	for i, l := range []*Limit{c.Capacity, c.WaitlistCapacity} {
 		if l != nil && l.Most != nil && (*l.Most < 0 || *l.Most > MaxCapacity) {
-			faults = append(faults, Fault{[]string{"capacity", "waitlist_capacity"}[i], "range", "must be null, for no limit, or a whole number from 0 to 1000000"})
+			faults = append(faults, Fault{[]string{"capacity", "waitlist_capacity"}[i], "range", "must be a whole number from 0 to 1000000, or null for no limit"})
 		}
 	}
 	if faults != nil {

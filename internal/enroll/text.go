@@ -5,7 +5,10 @@ import (
 	"unicode"
 )
 
-const forbiddenDetail = "contains a control character or one that changes the direction of text"
+const (
+	forbiddenDetail = "must not contain control characters or characters that change the direction of text"
+	invisibleDetail = "must contain a visible character"
+)
 
 // CheckLine returns an error of code Invalid whose fault names the field, unless
 // the text is empty or one line that mails, calendars and pages can show.
@@ -14,7 +17,7 @@ func CheckLine(field, s string) error {
 	case strings.ContainsFunc(s, forbidden):
 		return FaultIn(field, Invalid, "forbidden_character", forbiddenDetail)
 	case s != "" && !strings.ContainsFunc(s, visible):
-		return FaultIn(field, Invalid, "invisible", "has no visible character")
+		return FaultIn(field, Invalid, "invisible", invisibleDetail)
 	}
 	return nil
 }

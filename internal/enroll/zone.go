@@ -19,7 +19,7 @@ func ParseTimeZone(name string) (*time.Location, error) {
 		zone = nil
 	}
 	if err != nil || zone == nil || strings.HasPrefix(name, "posix/") || strings.HasPrefix(name, "right/") {
-		return nil, FaultIn("time_zone", Invalid, "unknown", fmt.Sprintf("%q is not the name of a time zone, such as Europe/Berlin", name))
+		return nil, FaultIn("time_zone", Invalid, "unknown", fmt.Sprintf("%q is not the name of a time zone: it must be an IANA name, such as Europe/Berlin", name))
 	}
 	return zone, nil
 }

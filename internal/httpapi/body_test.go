@@ -174,3 +174,26 @@ func (s *service) raw(t *testing.T, request string, end bool) *http.Response {
 	_, _ = io.Copy(io.Discard, a.Body) // only the status matters
 	return a
 }
+
+// TestBody_names_the_type_that_a_field_must_have: required and optional ones.
+func TestBody_names_the_type_that_a_field_must_have(t *testing.T) {
+	t.Parallel()
+	s := start(t, place{})
+	s.addRun("go-1", nil)
+	for _, test := range []struct{ field, value, want string }{
+		{"name", `1`, "must be a string"},
+		{"language", `["de"]`, "must be a string"},
+		{"language", `null`, "must not be null"},
+		{"notify", `"yes"`, "must be true or false"},
+		{"waitlist", `0`, "must be true or false"},
+		{"max_waitlist_position", `"3"`, "must be a whole number in the allowed range"},
+		{"max_waitlist_position", `1.5`, "must be a whole number in the allowed range"},
+	} {
+		c := s.asking("go-1", "", "")
+		c.body, c.bad = fmt.Sprintf(`{%q: %s}`, test.field, test.value), true
+		p := s.do(c).expectProblem(http.StatusUnprocessableEntity, "invalid", test.field)
+		if len(p.Errors) != 1 || p.Errors[0].Code != "type" || p.Errors[0].Detail != test.want {
+			t.Errorf("%s: got %+v, want %q", c.body, p.Errors, test.want)
+		}
+	}
+}

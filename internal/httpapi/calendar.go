@@ -38,7 +38,7 @@ func (a *api) getCalendar(c *gin.Context) error {
 		}
 	}
 	if !seated {
-		return enroll.Errorf(enroll.NotFound, "there is no calendar entry, since the registration never had a seat")
+		return enroll.Errorf(enroll.NotFound, "there is no calendar entry: the registration never had a seat")
 	}
 	run, err := a.catalogue.Run(ctx, r.Run)
 	if err != nil {

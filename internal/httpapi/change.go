@@ -30,7 +30,7 @@ type resizeJSON struct {
 func (r resizeJSON) submission(run string) (enroll.Submission, error) {
 	change := enroll.Change{Capacity: r.Capacity.Limit, WaitlistCapacity: r.WaitlistCapacity.Limit}
 	if change == (enroll.Change{}) {
-		return enroll.Submission{}, enroll.FaultIn("capacity", enroll.Invalid, "required", "is required, unless waitlist_capacity is there")
+		return enroll.Submission{}, enroll.FaultIn("capacity", enroll.Invalid, "required", "is required unless waitlist_capacity is sent")
 	}
 	return enroll.NewResize(run, change)
 }

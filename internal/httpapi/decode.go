@@ -6,6 +6,7 @@ import (
 	"io"
 	"mime"
 	"net/http"
+	"reflect"
 	"strings"
 
 	"github.com/gin-gonic/gin"
@@ -20,14 +21,14 @@ import (
 // all of which the standard library's first JSON package lets pass silently.
 func (a *api) decode(c *gin.Context, v any) error {
 	if media, _, err := mime.ParseMediaType(c.GetHeader("Content-Type")); err != nil || media != "application/json" {
-		return enroll.Errorf(unsupported, "send the body as Content-Type: application/json")
+		return enroll.Errorf(unsupported, "the body must be sent as Content-Type: application/json")
 	}
 	body, err := io.ReadAll(http.MaxBytesReader(c.Writer, c.Request.Body, a.options.MaxBodyBytes))
 	if err != nil {
 		if _, is := errors.AsType[*http.MaxBytesError](err); is {
-			return enroll.Errorf(tooLarge, "the body may have %d bytes", a.options.MaxBodyBytes)
+			return enroll.Errorf(tooLarge, "the body must not exceed %d bytes", a.options.MaxBodyBytes)
 		}
-		return enroll.Errorf(malformed, "the body did not arrive whole")
+		return enroll.Errorf(malformed, "the body is incomplete: it must be sent in full")
 	}
 	return decodeJSON(body, v)
 }
@@ -42,11 +43,11 @@ func decodeJSON(body []byte, v any) error {
 	}
 	if e, is := errors.AsType[*jsontext.SyntacticError](err); is {
 		if errors.Is(e, jsontext.ErrDuplicateName) {
-			return enroll.FaultIn(fieldName(e.JSONPointer), malformed, "duplicate", "is there twice")
+			return enroll.FaultIn(fieldName(e.JSONPointer), malformed, "duplicate", "is duplicated: it must be sent once")
 		}
-		detail := fmt.Sprintf("it is not valid JSON at byte %d", e.ByteOffset)
+		detail := fmt.Sprintf("the body is not valid JSON at byte %d", e.ByteOffset)
 		if field := fieldName(e.JSONPointer); field != "" {
-			return &enroll.Error{Code: malformed, Message: detail, Faults: []enroll.Fault{{Field: field, Code: "malformed", Detail: "is not valid JSON text"}}}
+			return &enroll.Error{Code: malformed, Message: detail, Faults: []enroll.Fault{{Field: field, Code: "malformed", Detail: "must be valid JSON in UTF-8"}}}
 		}
 		return enroll.Errorf(malformed, "%s", detail)
 	}
@@ -58,10 +59,26 @@ func decodeJSON(body []byte, v any) error {
 		case field == "":
 			return errNoObject
 		default:
-			return enroll.FaultIn(field, enroll.Invalid, "type", "has the wrong type")
+			return enroll.FaultIn(field, enroll.Invalid, "type", typeDetail(e))
 		}
 	}
-	return &enroll.Error{Code: malformed, Message: "it cannot be read", Err: err}
+	return &enroll.Error{Code: malformed, Message: "the body cannot be read", Err: err}
+}
+
+// typeDetail names the type that a field must have. The error of an optional
+// field names the type of its value.
+func typeDetail(e *json.SemanticError) string {
+	switch {
+	case e.JSONKind == 'n':
+		return "must not be null"
+	case e.GoType == reflect.TypeFor[string]():
+		return "must be a string"
+	case e.GoType == reflect.TypeFor[bool]():
+		return "must be true or false"
+	case e.GoType == reflect.TypeFor[int]():
+		return "must be a whole number in the allowed range"
+	}
+	return "must have the documented type"
 }
 
 // fieldName returns the top-level name that a pointer leads to, bounded: it is
@@ -100,7 +117,7 @@ func idempotencyKey(h http.Header) (string, error) {
 		return "", nil
 	}
 	if len(values) > 1 {
-		return "", enroll.FaultIn(field, enroll.Invalid, "duplicate", "is there twice")
+		return "", enroll.FaultIn(field, enroll.Invalid, "duplicate", "is duplicated: it must be sent once")
 	}
 	key := strings.TrimSpace(values[0])
 	if len(key) >= 2 && key[0] == '"' && key[len(key)-1] == '"' {
@@ -108,13 +125,13 @@ func idempotencyKey(h http.Header) (string, error) {
 	}
 	switch {
 	case key == "":
-		return "", enroll.FaultIn(field, enroll.Invalid, "required", "is empty")
+		return "", enroll.FaultIn(field, enroll.Invalid, "required", "must not be empty")
 	case len(key) > maxIdempotencyKey:
-		return "", enroll.FaultIn(field, enroll.Invalid, "too_long", "is longer than 255 characters")
+		return "", enroll.FaultIn(field, enroll.Invalid, "too_long", "must not exceed 255 characters")
 	}
 	for _, b := range []byte(key) {
 		if b < ' ' || b > '~' {
-			return "", enroll.FaultIn(field, enroll.Invalid, "forbidden_character", "may contain printable ASCII characters only")
+			return "", enroll.FaultIn(field, enroll.Invalid, "forbidden_character", "must contain only printable ASCII characters")
 		}
 	}
 	return key, nil

@@ -41,7 +41,7 @@ func (a *api) requestLinks(c *gin.Context) error {
 	}
 	c.Header("Cache-Control", "no-store")
 	c.JSON(http.StatusAccepted, gin.H{
-		"message": "If there are registrations for this address, their links are on the way to it. You can ask again in ten minutes.",
+		"message": "If this address has registrations, their links are on the way to it. You can ask again in ten minutes.",
 	})
 	return nil
 }
@@ -114,7 +114,7 @@ func mailQuery(c *gin.Context) (enroll.MailQuery, error) {
 		return q, err
 	}
 	if _, given := c.GetQuery("after"); given && q.Ticket != 0 {
-		return q, enroll.FaultIn("after", enroll.Invalid, "excluded", "has no meaning beside ticket: send one of the two")
+		return q, enroll.FaultIn("after", enroll.Invalid, "excluded", "must not be combined with ticket")
 	}
 	return q, nil
 }
@@ -128,7 +128,7 @@ func ticketParameter(c *gin.Context, name string, least uint64) (int64, error) {
 	}
 	n, err := strconv.ParseUint(text, 10, 63)
 	if err != nil || n < least {
-		return 0, enroll.FaultIn(name, enroll.Invalid, "range", fmt.Sprintf("must be a ticket: a whole number, %d or more", least))
+		return 0, enroll.FaultIn(name, enroll.Invalid, "range", fmt.Sprintf("must be a ticket, a whole number of at least %d", least))
 	}
 	return int64(n), nil
 }

@@ -147,7 +147,7 @@ func (a *api) recover(c *gin.Context) {
 	defer func() {
 		if v := recover(); v != nil {
 			a.log.Error("a handler panicked", "request_id", c.GetString(requestIDKey), "route", c.FullPath(), "panic", v, "stack", string(debug.Stack()))
-			a.problem(c, enroll.Errorf(enroll.Internal, "an unexpected error"))
+			a.problem(c, enroll.Errorf(enroll.Internal, "the server met an unexpected error"))
 		}
 	}()
 	c.Next()

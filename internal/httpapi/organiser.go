@@ -10,7 +10,7 @@ import (
 	"github.com/lastseat/lastseat/internal/enroll"
 )
 
-var errNoToken = enroll.Errorf(notAllowed, "send Authorization: Bearer and the organisers' token")
+var errNoToken = enroll.Errorf(notAllowed, "the organisers' token is missing or wrong: it must be sent as Authorization: Bearer")
 
 // organiser lets only those through who show the organisers' token.
 func (a *api) organiser(h func(*gin.Context) error) func(*gin.Context) error {

@@ -76,7 +76,7 @@ func courseAfter(c *gin.Context) (enroll.CourseCursor, error) {
 	return enroll.CourseCursor{Title: title, Slug: slug}, err
 }
 
-var errCursor = enroll.FaultIn("after", enroll.Invalid, "form", "must be what the next of another page of this list holds")
+var errCursor = enroll.FaultIn("after", enroll.Invalid, "form", "must come from the next link of another page of this list")
 
 func joinCursor(slug, key string) string {
 	return base64.RawURLEncoding.EncodeToString([]byte(slug + "\x00" + key))

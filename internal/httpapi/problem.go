@@ -25,7 +25,7 @@ const (
 var (
 	errNoRoute  = enroll.Errorf(enroll.NotFound, "there is nothing at this address")
 	errNoObject = enroll.Errorf(malformed, "the body must be a JSON object")
-	errNoMethod = enroll.Errorf(noMethod, "this address does not take this method")
+	errNoMethod = enroll.Errorf(noMethod, "this address does not take this method: the Allow header lists those it takes")
 )
 
 // statuses maps every code to its HTTP status and its title (RFC 9457: the same
@@ -35,27 +35,27 @@ var statuses = map[enroll.Code]struct {
 	title  string
 }{
 	malformed:             {http.StatusBadRequest, "The body is not valid JSON"},
-	notAllowed:            {http.StatusUnauthorized, "This is for organisers"},
+	notAllowed:            {http.StatusUnauthorized, "Only organisers may do this"},
 	enroll.NotFound:       {http.StatusNotFound, "Not found"},
 	noMethod:              {http.StatusMethodNotAllowed, "Method not allowed"},
 	enroll.RunNotOpen:     {http.StatusConflict, "Registration has not begun"},
-	enroll.RunClosed:      {http.StatusConflict, "Registration is over"},
+	enroll.RunClosed:      {http.StatusConflict, "Registration has closed"},
 	enroll.CodeCalledOff:  {http.StatusConflict, "The run has been called off"},
 	enroll.RunOver:        {http.StatusConflict, "The run has ended"},
 	enroll.RunBegun:       {http.StatusConflict, "The run has begun"},
-	enroll.NotHeld:        {http.StatusConflict, "There is neither a seat nor a place on the waiting list"},
+	enroll.NotHeld:        {http.StatusConflict, "The registration has neither a seat nor a place on the waiting list"},
 	enroll.CancelWaits:    {http.StatusConflict, "A request to cancel the registration is undecided"},
 	enroll.Corrected:      {http.StatusGone, "The registration was corrected"},
-	enroll.Obsolete:       {http.StatusConflict, "The mail makes no sense any more"},
-	enroll.Conflict:       {http.StatusConflict, "It exists already"},
+	enroll.Obsolete:       {http.StatusConflict, "The mail is obsolete"},
+	enroll.Conflict:       {http.StatusConflict, "Already exists"},
 	tooLarge:              {http.StatusRequestEntityTooLarge, "The body is too large"},
 	unsupported:           {http.StatusUnsupportedMediaType, "The body must be application/json"},
 	enroll.Invalid:        {http.StatusUnprocessableEntity, "Some fields are not valid"},
-	enroll.KeyReused:      {http.StatusUnprocessableEntity, "The Idempotency-Key was used before"},
-	enroll.Internal:       {http.StatusInternalServerError, "Something went wrong here"},
+	enroll.KeyReused:      {http.StatusUnprocessableEntity, "The Idempotency-Key was used for another request"},
+	enroll.Internal:       {http.StatusInternalServerError, "Internal error"},
 	enroll.Busy:           {http.StatusServiceUnavailable, "Too many requests are waiting"},
-	enroll.Unavailable:    {http.StatusServiceUnavailable, "The service cannot answer now"},
-	enroll.LineBlocked:    {http.StatusServiceUnavailable, "The run does not take requests now"},
+	enroll.Unavailable:    {http.StatusServiceUnavailable, "The service is unavailable"},
+	enroll.LineBlocked:    {http.StatusServiceUnavailable, "The run takes no requests at the moment"},
 	enroll.OutcomeUnknown: {http.StatusServiceUnavailable, "It is not known whether the request was accepted"},
 }
 

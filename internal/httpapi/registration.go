@@ -78,7 +78,7 @@ type optional[T any] struct{ value *T }
 
 func (o *optional[T]) UnmarshalJSON(b []byte) error {
 	if string(b) == "null" {
-		return errors.New("null is no value")
+		return errors.New("must not be null")
 	}
 	o.value = new(T)
 	return json.Unmarshal(b, o.value)
@@ -106,7 +106,7 @@ func (in registerInputJSON) limit() (*int, *enroll.Fault) {
 	case most == nil:
 		return nil, nil
 	case none:
-		return nil, &enroll.Fault{Field: field, Code: "excluded", Detail: "cannot be there when waitlist is false"}
+		return nil, &enroll.Fault{Field: field, Code: "excluded", Detail: "must be left out if waitlist is false"}
 	case *most < 1 || *most > enroll.MaxCapacity:
 		return nil, &enroll.Fault{Field: field, Code: "range", Detail: "must be a whole number from 1 to 1000000"}
 	}
@@ -137,7 +137,7 @@ func (a *api) perhapsAccepted(c *gin.Context, receipt enroll.Receipt, key string
 		c.Header("Location", a.registrationURL(receipt.Registration))
 		return err
 	}
-	return &enroll.Error{Code: enroll.OutcomeUnknown, Message: "send the same request with the same Idempotency-Key again: the answer tells", Err: err}
+	return &enroll.Error{Code: enroll.OutcomeUnknown, Message: "the outcome is unknown: send the same request with the same Idempotency-Key again to learn it", Err: err}
 }
 
 // register answers POST /v1/runs/{run}/registrations with 202 once the request

@@ -88,7 +88,7 @@ func runsQuery(c *gin.Context) (q enroll.RunQuery, err error) {
 	}
 	registration := c.Query("registration")
 	if registration != "" && registration != string(enroll.Open) {
-		return q, enroll.FaultIn("registration", enroll.Invalid, "unknown", "must be open, or left out")
+		return q, enroll.FaultIn("registration", enroll.Invalid, "unknown", "must be open or left out")
 	}
 	q.Open = registration != ""
 	if q.Most, err = limitParameter(c); err != nil {

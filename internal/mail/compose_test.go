@@ -173,7 +173,7 @@ func TestCompose_says_what_was_before(t *testing.T) {
 		{"another time", func(s *enroll.Schedule) { s.StartsAt = s.StartsAt.Add(-time.Hour) }, "New time: ", "Previous time: Monday, 1 March 2027, 08:00–17:00", "Previous location"},
 		{"another zone", func(s *enroll.Schedule) { s.TimeZone = "Europe/London" }, "New time: ", "Previous time: Monday, 1 March 2027, 08:00–16:00 (Europe/London, GMT)", "Previous location"},
 		{"another location", func(s *enroll.Schedule) { s.Location = "Room 6" }, "New location: ", "Previous location: Room 6\n", "Previous time"},
-		{"a first location", func(s *enroll.Schedule) { s.Location = "" }, "New location: ", "Previous location: not named yet\n", "Previous time"},
+		{"a first location", func(s *enroll.Schedule) { s.Location = "" }, "New location: ", "Previous location: not announced yet\n", "Previous time"},
 		{"both", func(s *enroll.Schedule) { s.Location, s.EndsAt = "Room 6", s.EndsAt.Add(time.Hour) }, "New time and location: ", "Previous location: Room 6\n", "\x00"},
 	} {
 		for _, kind := range []enroll.MailKind{enroll.MailChanged, enroll.MailReminder, enroll.MailPromoted} {
@@ -315,8 +315,8 @@ func TestCompose_goes_on_after_the_greeting(t *testing.T) {
 func TestCompose_says_when_links_are_left_out(t *testing.T) {
 	t.Parallel()
 	for language, words := range map[enroll.Language][2]string{
-		enroll.English: {"These are all that were made with", "These are the newest 8 of those that were made with"},
-		enroll.German:  {"Dies sind alle Anmeldungen, die", "Dies sind die neuesten 8 Anmeldungen, die"},
+		enroll.English: {"Below are all registrations made with", "Below are the newest 8 registrations made with"},
+		enroll.German:  {"Unten finden Sie alle Anmeldungen, die", "Unten finden Sie die neuesten 8 Anmeldungen, die"},
 	} {
 		m := mailOf(t, enroll.MailLinks, language)
 		for i, want := range words {

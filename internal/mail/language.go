@@ -6,14 +6,14 @@ import (
 	"github.com/lastseat/lastseat/internal/enroll"
 )
 
-// wording is what all mails of a language have in common.
+// wording holds the words that all mails in a language share.
 type wording struct {
 	greeting, closing, open                  string
 	course, when, where, name, state, ticket string // labels
-	registered, notRegistered                string // labels of names: who has the seat, and for whom it was asked again
+	registered, notRegistered                string // labels of names: the person with the registration, and people who were asked for with the same address
 
-	place                            string // a label, too: on the waiting list
-	whenBefore, whereBefore, nowhere string // labels of what was so until now, and the value for no location
+	place                            string // the label of a place on the waiting list
+	whenBefore, whereBefore, nowhere string // labels of the previous time and location, and the value for no location
 
 	queued, confirmed, waitlisted, full, alreadyRegistered, rejected, cancelled, calledOff, notPromoted string // states
 
@@ -29,18 +29,18 @@ var words = map[enroll.Language]wording{
 		course: "Course", when: "When", where: "Where", name: "Name", state: "Status", ticket: "Ticket number",
 		registered:        "Registered",
 		notRegistered:     "Not registered",
-		queued:            "waiting for a decision",
+		queued:            "not decided yet",
 		place:             "Place on the waiting list",
 		whenBefore:        "Previous time",
 		whereBefore:       "Previous location",
-		nowhere:           "not named yet",
+		nowhere:           "not announced yet",
 		confirmed:         "confirmed",
 		waitlisted:        "on the waiting list",
 		cancelled:         "cancelled",
 		calledOff:         "called off",
-		notPromoted:       "no seat, since the waiting list has ended",
+		notPromoted:       "no seat; the waiting list has ended",
 		full:              "no seat left",
-		alreadyRegistered: "not counted, since this e-mail address was registered already",
+		alreadyRegistered: "not counted, because this e-mail address was already registered",
 		rejected:          "no seat",
 		weekdays:          weekdays(),
 		months:            months(),
@@ -48,19 +48,19 @@ var words = map[enroll.Language]wording{
 	},
 	enroll.German: {
 		greeting: "Guten Tag", closing: "Mit freundlichen Grüßen", open: "Anmeldung ansehen",
-		course: "Kurs", when: "Wann", where: "Wo", name: "Name", state: "Stand", ticket: "Ticketnummer",
+		course: "Kurs", when: "Wann", where: "Wo", name: "Name", state: "Status", ticket: "Ticketnummer",
 		registered:        "Angemeldet",
 		notRegistered:     "Nicht angemeldet",
-		queued:            "wartet auf eine Entscheidung",
+		queued:            "noch nicht entschieden",
 		place:             "Platz auf der Warteliste",
 		whenBefore:        "Bisheriger Termin",
 		whereBefore:       "Bisheriger Ort",
-		nowhere:           "noch kein Ort genannt",
+		nowhere:           "noch nicht bekannt gegeben",
 		confirmed:         "bestätigt",
 		waitlisted:        "auf der Warteliste",
 		cancelled:         "storniert",
-		calledOff:         "fällt aus",
-		notPromoted:       "kein Platz, da die Warteliste beendet ist",
+		calledOff:         "Termin fällt aus",
+		notPromoted:       "kein Platz; die Warteliste ist beendet",
 		full:              "kein Platz mehr frei",
 		alreadyRegistered: "nicht berücksichtigt, da diese E-Mail-Adresse bereits angemeldet war",
 		rejected:          "kein Platz",

@@ -131,7 +131,7 @@ func requireTrue(t *testing.T, m enroll.Mail, got received) {
 		"to delete what was never there":    says("please delete", "löschen sie") && !first.Seated,
 		"a striking out of what never was":  strings.Contains(got.calendar, "METHOD:CANCEL") && !slices.ContainsFunc(m.About, func(e enroll.Enrolment) bool { return e.LastTold.Entry || e.LastTold.Seat }),
 		"looking forward to what is over":   says("look forward", "freuen uns") && (life.Window == enroll.Over || life.Window == enroll.WindowCalledOff),
-		"a place on a list that has ended":  says("keep your place", "warteliste behalten") && life.ListEnded,
+		"a place on a list that has ended":  says("keep your place", "behalten ihren platz auf der warteliste") && life.ListEnded,
 		"an old time that was not told":     says("previous", "bisheriger") && first.LastTold.Status == "",
 		"nothing of what has moved":         m.Kind != enroll.MailLinks && m.Kind != enroll.MailMistakenAddress && first.Moved() && !says("previous", "bisheriger"),
 		"the old name":                      m.To.Typed == "Augusta@example.net" && says("lovelace"),

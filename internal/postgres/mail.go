@@ -152,7 +152,7 @@ func (s *Store) ResendMail(ctx context.Context, run string, id uuid.UUID) (enrol
 	case len(found) == 0:
 		return enroll.OutboxMail{}, notFound("mail")
 	case found[0].To == "":
-		return enroll.OutboxMail{}, enroll.Errorf(enroll.Corrected, "the address of this mail is erased, since it was entered by mistake: it cannot be sent again")
+		return enroll.OutboxMail{}, enroll.Errorf(enroll.Corrected, "the address of this mail was entered by mistake and has been erased: the mail cannot be sent again")
 	case found[0].State != enroll.MailPending:
 		m := enroll.Mail{ID: id}
 		batch := &pgx.Batch{}
@@ -161,7 +161,7 @@ func (s *Store) ResendMail(ctx context.Context, run string, id uuid.UUID) (enrol
 			return enroll.OutboxMail{}, translate(doing, err)
 		}
 		if why := m.Obsolete(); why != "" {
-			return enroll.OutboxMail{}, enroll.Errorf(enroll.Obsolete, "the mail would not be sent: %s", why)
+			return enroll.OutboxMail{}, enroll.Errorf(enroll.Obsolete, "the mail is obsolete and would be skipped: %s", why)
 		}
 	}
 	batch := &pgx.Batch{} // one implicit transaction

@@ -40,7 +40,7 @@ func (s *Store) CorrectPerson(ctx context.Context, run string, ticket int64, nam
 			return err
 		}
 		if other {
-			return enroll.Errorf(enroll.Conflict, "this address has a seat or a place in this run already")
+			return enroll.Errorf(enroll.Conflict, "this address already has a seat in this run or a place on its waiting list")
 		}
 		batch := &pgx.Batch{}
 		batch.Queue(`UPDATE requests SET name = $3, email = $4 WHERE run_id = $1 AND ticket = $2`, held.run, ticket, name, address.Typed)
