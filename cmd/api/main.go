@@ -21,19 +21,20 @@ import (
 
 const usage = `usage: api [-config FILE] [serve | migrate | doctor | healthcheck]
 
-  serve        answer HTTP requests until SIGTERM or SIGINT (the default)
-  migrate      bring the schema of the database up to date, then end
-  doctor       check the ledger and say what is wrong; without --repair it
-               locks and writes nothing
-                 --run SLUG  only this run
-                 --repair    correct counters, and heads of lines that lag behind
-                 --json      say it as one JSON object
-               exit with 0 if nothing is wrong, 3 if something is (after repairing:
-               still), 1 if it could not check
-  healthcheck  exit with 0 if the api that runs with this configuration is ready
+  serve        serve the HTTP API until SIGTERM or SIGINT (the default)
+  migrate      bring the database schema up to date
+  doctor       check the ledger and report what is wrong. Without --repair, it
+               takes no locks and writes nothing
+                 --run SLUG  check only this run
+                 --repair    correct counters, and line heads that lag behind
+                 --json      report as one JSON object
+               Exits with 0 if nothing is wrong, with 3 if something is (or
+               still is after --repair), and with 1 if it could not check
+               everything
+  healthcheck  exit with 0 if the api with this configuration is ready
 
-The configuration is read from FILE (or $LASTSEAT_CONFIG), then from the
-environment; configs/lastseat.yaml explains every setting.
+Settings are read from FILE (default $LASTSEAT_CONFIG). Environment variables
+override them. configs/lastseat.yaml explains every setting.
 `
 
 var errUsage = errors.New("usage")

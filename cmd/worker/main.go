@@ -16,12 +16,11 @@ import (
 
 const usage = `usage: worker [-config FILE] [serve | healthcheck]
 
-  serve        settle lines until SIGTERM or SIGINT (the default)
-  healthcheck  exit with 0 if the worker that runs with this configuration is
-               ready
+  serve        settle lines and send mail until SIGTERM or SIGINT (the default)
+  healthcheck  exit with 0 if the worker with this configuration is ready
 
-The configuration is read from FILE (or $LASTSEAT_CONFIG), then from the
-environment; configs/lastseat.yaml explains every setting.
+Settings are read from FILE (default $LASTSEAT_CONFIG). Environment variables
+override them. configs/lastseat.yaml explains every setting.
 `
 
 var errUsage = errors.New("usage")
