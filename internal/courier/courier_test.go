@@ -11,14 +11,14 @@ import (
 	"time"
 
 	"github.com/wneessen/go-mail"
-	"go.uber.org/goleak"
 
 	"github.com/lastseat/lastseat/internal/courier"
 	"github.com/lastseat/lastseat/internal/enroll"
 	"github.com/lastseat/lastseat/internal/enrolltest"
+	"github.com/lastseat/lastseat/internal/testwait"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { testwait.Main(m) }
 
 const (
 	ann   = "ann@example.org"

@@ -8,6 +8,7 @@ import (
 
 	"github.com/lastseat/lastseat/internal/enroll"
 	"github.com/lastseat/lastseat/internal/postgres"
+	"github.com/lastseat/lastseat/internal/testwait"
 )
 
 // OpenRun creates a run whose registration is open, with so many seats (nil =
@@ -62,9 +63,5 @@ func Application(run, email, key string) enroll.Application {
 // WaitUntil polls for something that must become true.
 func WaitUntil(t testing.TB, is func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(15 * time.Second); !is(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatal("it did not happen within 15 seconds")
-		}
-	}
+	testwait.Until(t, "what the test waits for", is)
 }

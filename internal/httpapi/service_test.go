@@ -24,6 +24,7 @@ import (
 	"github.com/lastseat/lastseat/internal/postgres"
 	"github.com/lastseat/lastseat/internal/pubsub"
 	"github.com/lastseat/lastseat/internal/redistest"
+	"github.com/lastseat/lastseat/internal/testwait"
 	"github.com/lastseat/lastseat/internal/watch"
 )
 
@@ -230,9 +231,5 @@ func (r *countingReader) Registrations(ctx context.Context, ids []uuid.UUID) ([]
 // eventually polls until something is true.
 func eventually(t testing.TB, what string, is func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); !is(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("not in twenty seconds: %s", what)
-		}
-	}
+	testwait.Until(t, what, is)
 }

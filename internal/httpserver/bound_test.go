@@ -13,6 +13,7 @@ import (
 
 	"github.com/lastseat/lastseat/internal/enrolltest"
 	"github.com/lastseat/lastseat/internal/httpserver"
+	"github.com/lastseat/lastseat/internal/testwait"
 )
 
 // served is a server whose requests to /held take until they are let go.
@@ -76,7 +77,7 @@ func (s *served) dial(text string) net.Conn {
 
 // answer reads the next answer, nil if none comes.
 func answer(c net.Conn) *http.Response {
-	_ = c.SetReadDeadline(time.Now().Add(20 * time.Second))
+	_ = c.SetReadDeadline(time.Now().Add(testwait.Limit))
 	a, err := http.ReadResponse(bufio.NewReader(c), nil)
 	if err != nil {
 		return nil

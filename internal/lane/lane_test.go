@@ -12,7 +12,6 @@ import (
 	"github.com/hibiken/asynq"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/redis/go-redis/v9"
-	"go.uber.org/goleak"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/lastseat/lastseat/internal/enroll"
@@ -23,11 +22,12 @@ import (
 	"github.com/lastseat/lastseat/internal/pubsub"
 	"github.com/lastseat/lastseat/internal/redistest"
 	"github.com/lastseat/lastseat/internal/taskqueue"
+	"github.com/lastseat/lastseat/internal/testwait"
 )
 
 func TestMain(m *testing.M) {
 	taskqueue.LogRedis(quiet)
-	goleak.VerifyTestMain(m)
+	testwait.Main(m)
 }
 
 var quiet = slog.New(slog.DiscardHandler)

@@ -19,6 +19,7 @@ import (
 	"github.com/lastseat/lastseat/internal/postgres"
 	"github.com/lastseat/lastseat/internal/pubsub"
 	"github.com/lastseat/lastseat/internal/taskqueue"
+	"github.com/lastseat/lastseat/internal/testwait"
 )
 
 // slowLedger takes its time.
@@ -141,13 +142,8 @@ func TestLanesInTrouble(t *testing.T) {
 		<-hangs
 		asked := make(chan error, 1)
 		go func() { asked <- w.Ready(t.Context()) }()
-		select {
-		case err := <-asked:
-			if err != nil {
-				t.Errorf("it is not ready, although no lock is lost: %v", err)
-			}
-		case <-time.After(time.Minute):
-			t.Error("it does not say")
+		if err := testwait.Receive(t, "it says whether it is ready", asked); err != nil {
+			t.Errorf("it is not ready, although no lock is lost: %v", err)
 		}
 		close(answers)
 		w.stop()

@@ -15,7 +15,6 @@ import (
 	"github.com/hibiken/asynq"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/redis/go-redis/v9"
-	"go.uber.org/goleak"
 
 	"github.com/lastseat/lastseat/internal/enroll"
 	"github.com/lastseat/lastseat/internal/enrolltest"
@@ -24,11 +23,12 @@ import (
 	"github.com/lastseat/lastseat/internal/postgres"
 	"github.com/lastseat/lastseat/internal/redistest"
 	"github.com/lastseat/lastseat/internal/taskqueue"
+	"github.com/lastseat/lastseat/internal/testwait"
 )
 
 func TestMain(m *testing.M) {
 	taskqueue.LogRedis(slog.New(slog.DiscardHandler))
-	goleak.VerifyTestMain(m)
+	testwait.Main(m)
 }
 
 // place is a database and a Redis, and a mail server of which only the answers
@@ -137,13 +137,13 @@ func (p *place) measured(name string, labels ...string) float64 {
 
 func (p *place) waitFor(states string) {
 	p.t.Helper()
-	// A mail whose task is lost with Redis is put on the queue again after a minute.
-	const most = 90 * time.Second
-	for deadline := time.Now().Add(most); p.states() != states; time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			p.t.Fatalf("the outbox says %q, and not %q within %s:\n%s", p.states(), states, most, p.log)
+	var got string
+	defer func() {
+		if got != states {
+			p.t.Logf("the outbox says %q, and the log:\n%s", got, p.log)
 		}
-	}
+	}()
+	testwait.Until(p.t, "the outbox says "+states, func() bool { got = p.states(); return got == states })
 }
 
 func (p *place) client() *taskqueue.Client {

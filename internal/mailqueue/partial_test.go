@@ -19,6 +19,7 @@ import (
 	"github.com/lastseat/lastseat/internal/enrolltest"
 	"github.com/lastseat/lastseat/internal/mailqueue"
 	"github.com/lastseat/lastseat/internal/pgtest"
+	"github.com/lastseat/lastseat/internal/testwait"
 )
 
 // queueKeys begins the keys that Asynq has for the queue.
@@ -54,13 +55,9 @@ func (p *place) aMinutePasses() {
 // waitUntilRelayed waits until no mail is due.
 func (p *place) waitUntilRelayed() {
 	p.t.Helper()
-	deadline := time.Now().Add(2 * time.Minute)
-	for pgtest.Query[int](p.t, p.url, `SELECT count(*)::int FROM mails WHERE state = 'pending' AND next_at <= now()`)[0] > 0 {
-		if time.Now().After(deadline) {
-			p.t.Fatalf("mails are still due:\n%s", p.log)
-		}
-		time.Sleep(5 * time.Millisecond)
-	}
+	testwait.Until(p.t, "no mail is due", func() bool {
+		return pgtest.Query[int](p.t, p.url, `SELECT count(*)::int FROM mails WHERE state = 'pending' AND next_at <= now()`)[0] == 0
+	})
 }
 
 // tasks returns the names of the tasks that a server has or will get, by mail.

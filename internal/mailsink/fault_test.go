@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/lastseat/lastseat/internal/mailsink"
+	"github.com/lastseat/lastseat/internal/testwait"
 )
 
 func TestTheSinkRefusesAsItIsTold(t *testing.T) {
@@ -210,13 +211,13 @@ func silent(t *testing.T, c net.Conn) {
 	if n, err := c.Read(make([]byte, 1)); n > 0 || err == nil {
 		t.Fatal("it answers")
 	}
-	_ = c.SetReadDeadline(time.Now().Add(patience))
+	_ = c.SetReadDeadline(time.Now().Add(testwait.Limit))
 }
 
 // closed fails the test if the other side does not close the connection.
 func closed(t *testing.T, c net.Conn) {
 	t.Helper()
-	_ = c.SetReadDeadline(time.Now().Add(patience))
+	_ = c.SetReadDeadline(time.Now().Add(testwait.Limit))
 	_, err := c.Read(make([]byte, 1))
 	var timeout net.Error
 	if err == nil || errors.As(err, &timeout) && timeout.Timeout() {

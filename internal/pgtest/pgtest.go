@@ -17,6 +17,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/lastseat/lastseat/internal/postgres"
+	"github.com/lastseat/lastseat/internal/testwait"
 )
 
 // Variable names the URL of a superuser's database on the server to test with.
@@ -41,7 +42,7 @@ var template = sync.OnceValues(func() (string, error) {
 	if admin == "" {
 		return "", fmt.Errorf("%s is not set: run the tests with `make test`, or set it to the URL of a superuser's database", Variable)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), testwait.Limit)
 	defer cancel()
 	name, err := templateName()
 	if err != nil {
@@ -127,7 +128,7 @@ func create(t testing.TB, options string) string {
 	admin := os.Getenv(Variable)
 	name := fmt.Sprintf("test_%x", [16]byte(uuid.New()))
 	exec := func(sql string) {
-		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		ctx, cancel := context.WithTimeout(context.Background(), testwait.Limit)
 		defer cancel()
 		conn, err := pgx.Connect(ctx, admin)
 		if err != nil {
@@ -171,7 +172,7 @@ func Store(t testing.TB) *postgres.Store {
 // Query returns the first column of the rows, read with a connection of its own.
 func Query[T any](t testing.TB, url, sql string, args ...any) []T {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), testwait.Limit)
 	defer cancel()
 	conn, err := pgx.Connect(ctx, url)
 	if err != nil {
@@ -192,7 +193,7 @@ func Query[T any](t testing.TB, url, sql string, args ...any) []T {
 // Exec runs a statement with a connection of its own.
 func Exec(t testing.TB, url, sql string, args ...any) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), testwait.Limit)
 	defer cancel()
 	conn, err := pgx.Connect(ctx, url)
 	if err != nil {

@@ -13,6 +13,7 @@ import (
 	"github.com/lastseat/lastseat/internal/crashpoint"
 	"github.com/lastseat/lastseat/internal/enrolltest"
 	"github.com/lastseat/lastseat/internal/pgtest"
+	"github.com/lastseat/lastseat/internal/testwait"
 )
 
 // crash makes a process die at a point, starts another one as a supervisor does,
@@ -118,11 +119,7 @@ func (s *site) startToDie(program, at string) *process {
 // it, so this shows that it came there, too.
 func (p *process) requireDead() {
 	p.t.Helper()
-	select {
-	case <-p.exited:
-	case <-time.After(20 * time.Second):
-		p.t.Fatal("it never came to its crash point")
-	}
+	testwait.Receive(p.t, "it comes to its crash point", p.exited)
 	if status := p.cmd.ProcessState.Sys().(syscall.WaitStatus); !status.Signaled() || status.Signal() != syscall.SIGKILL {
 		p.t.Fatalf("it did not die at its crash point: %s", p.cmd.ProcessState)
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/lastseat/lastseat/internal/enrolltest"
 	"github.com/lastseat/lastseat/internal/mailsink"
 	"github.com/lastseat/lastseat/internal/pgtest"
+	"github.com/lastseat/lastseat/internal/testwait"
 )
 
 // mailbox is the mail server of a site. It can be taken off the network.
@@ -90,11 +91,13 @@ func (s *site) mailStates() string {
 
 func (s *site) waitForMail(states string) {
 	s.t.Helper()
-	for deadline := time.Now().Add(30 * time.Second); s.mailStates() != states; time.Sleep(20 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			s.t.Fatalf("the outbox says %q, and not %q within 30 seconds", s.mailStates(), states)
+	var got string
+	defer func() {
+		if got != states {
+			s.t.Logf("the outbox says %q", got)
 		}
-	}
+	}()
+	testwait.Until(s.t, "the outbox says "+states, func() bool { got = s.mailStates(); return got == states })
 }
 
 // requireConfirmations asserts that exactly those who hold a seat got exactly
@@ -269,7 +272,7 @@ func TestTheMailsOfAPerson(t *testing.T) {
 	}
 	await := func(n int, to, subject string) {
 		t.Helper()
-		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), testwait.Limit)
 		defer cancel()
 		if !m.Await(ctx, func(all []mailsink.Message) bool { return len(all) >= n }) {
 			t.Fatalf("mail %d did not arrive", n)

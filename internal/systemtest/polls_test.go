@@ -13,6 +13,7 @@ import (
 	"github.com/lastseat/lastseat/internal/enroll"
 	"github.com/lastseat/lastseat/internal/enrolltest"
 	"github.com/lastseat/lastseat/internal/pgtest"
+	"github.com/lastseat/lastseat/internal/testwait"
 )
 
 // held is what was seen while people waited with a poll each, and when all of
@@ -66,7 +67,7 @@ func hold(t testing.TB, people int) (h held) {
 	var hearing sync.WaitGroup
 	for _, conn := range conns {
 		hearing.Go(func() {
-			_ = conn.SetReadDeadline(time.Now().Add(40 * time.Second))
+			_ = conn.SetReadDeadline(time.Now().Add(testwait.Limit))
 			var r struct {
 				Final     bool
 				DecidedAt time.Time `json:"decided_at"`

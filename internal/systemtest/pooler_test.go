@@ -9,6 +9,7 @@ import (
 
 	"github.com/lastseat/lastseat/internal/enrolltest"
 	"github.com/lastseat/lastseat/internal/pgtest"
+	"github.com/lastseat/lastseat/internal/testwait"
 )
 
 // TestARushThroughATransactionPooler: with prepared_statements false and a direct
@@ -71,7 +72,7 @@ func TestAStartInTheWrongMode(t *testing.T) {
 			if err == nil || !strings.Contains(said.String(), test.named) {
 				t.Errorf("%s with %s: %v, and it does not name %s:\n%s", test.program, test.wrong, err, test.named, said.String())
 			}
-		case <-time.After(time.Minute):
+		case <-time.After(testwait.Limit):
 			_ = cmd.Process.Kill()
 			<-ended
 			t.Errorf("%s with %s starts", test.program, test.wrong)

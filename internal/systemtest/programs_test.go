@@ -14,6 +14,7 @@ import (
 
 	"github.com/lastseat/lastseat/internal/enrolltest"
 	"github.com/lastseat/lastseat/internal/pgtest"
+	"github.com/lastseat/lastseat/internal/testwait"
 )
 
 func TestPrograms(t *testing.T) {
@@ -90,11 +91,7 @@ func TestPrograms(t *testing.T) {
 		api.signal(syscall.SIGTERM)
 		enrolltest.WaitUntil(t, func() bool { return api.status("/readyz") == http.StatusServiceUnavailable })
 		api.signal(syscall.SIGTERM)
-		select {
-		case <-api.exited:
-		case <-time.After(20 * time.Second):
-			t.Error("it goes on")
-		}
+		testwait.Receive(t, "it ends", api.exited)
 	})
 
 	t.Run("outlive SIGHUP and the reader of their log", func(t *testing.T) {

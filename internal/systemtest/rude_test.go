@@ -15,6 +15,7 @@ import (
 
 	"github.com/lastseat/lastseat/internal/enrolltest"
 	"github.com/lastseat/lastseat/internal/pgtest"
+	"github.com/lastseat/lastseat/internal/testwait"
 )
 
 const organiserToken = "the-token-of-the-organisers"
@@ -54,7 +55,7 @@ func (s *site) speed(api *process, from int) (longest time.Duration) {
 // untilClosed returns after how long the server has closed the connection, of
 // which everything is read that it sent before.
 func untilClosed(t *testing.T, conn net.Conn, began time.Time) time.Duration {
-	_ = conn.SetReadDeadline(began.Add(30 * time.Second))
+	_ = conn.SetReadDeadline(began.Add(testwait.Limit))
 	_, err := io.Copy(io.Discard, conn)
 	if timeout, is := err.(net.Error); is && timeout.Timeout() { //nolint:errorlint // as it comes from the connection
 		t.Error("the server keeps the connection of a slow client")
@@ -123,7 +124,7 @@ func TestSlowClients(t *testing.T) {
 		slow.Go(func() {
 			// It reads nothing, so that writing ends with the server's patience.
 			for {
-				_ = conn.SetWriteDeadline(time.Now().Add(30 * time.Second))
+				_ = conn.SetWriteDeadline(time.Now().Add(testwait.Limit))
 				if _, err := conn.Write([]byte("GET /v1/runs HTTP/1.1\r\nHost: api\r\n\r\n")); err != nil {
 					break
 				}
@@ -166,16 +167,9 @@ func (s *site) requireNothingLeft(api *process, goroutines float64) {
 	client.CloseIdleConnections()
 	http.DefaultClient.CloseIdleConnections()
 	const own = 20 // of the test's own connections, and of the pools' that are opened meanwhile
-	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(50 * time.Millisecond) {
-		now, waiting := api.metric("go_goroutines"), api.metric("lastseat_people_waiting")
-		if now <= goroutines+own && waiting == 0 {
-			return
-		}
-		if time.Now().After(deadline) {
-			s.t.Errorf("of %v goroutines there are %v, and %v polls are held", goroutines, now, waiting)
-			return
-		}
-	}
+	testwait.Until(s.t, fmt.Sprintf("of at most %v goroutines and no poll nothing is left over", goroutines+own), func() bool {
+		return api.metric("go_goroutines") <= goroutines+own && api.metric("lastseat_people_waiting") == 0
+	})
 }
 
 // TestClientsThatHangUp leave nothing behind, in whichever phase.

@@ -19,6 +19,7 @@ import (
 	"github.com/lastseat/lastseat/internal/enrolltest"
 	"github.com/lastseat/lastseat/internal/pgtest"
 	"github.com/lastseat/lastseat/internal/redistest"
+	"github.com/lastseat/lastseat/internal/testwait"
 )
 
 // bin is the folder with the programs, built once.
@@ -135,7 +136,7 @@ func (p *process) becomesReady() bool {
 	case p.listening = <-p.addresses:
 	case <-p.exited:
 		return false
-	case <-time.After(20 * time.Second):
+	case <-time.After(testwait.Limit):
 		p.t.Fatalf("%s does not listen", p.cmd)
 	}
 	ready := false
@@ -187,7 +188,7 @@ func (p *process) stop() {
 	p.signal(syscall.SIGTERM)
 	select {
 	case <-p.exited:
-	case <-time.After(30 * time.Second):
+	case <-time.After(testwait.Limit):
 		p.t.Fatal("it does not stop")
 	}
 	if code := p.cmd.ProcessState.ExitCode(); code != 0 {
