@@ -231,3 +231,9 @@ func LockWaiters(t testing.TB, url string) int64 {
 	return Query[int64](t, url, `
 		SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`)[0]
 }
+
+// AwaitLockWaiters waits until n sessions of the database wait for a lock.
+func AwaitLockWaiters(t testing.TB, url string, n int64) {
+	t.Helper()
+	testwait.Until(t, fmt.Sprintf("%d sessions wait for a lock", n), func() bool { return LockWaiters(t, url) == n })
+}
