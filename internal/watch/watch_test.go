@@ -179,7 +179,7 @@ func TestWait(t *testing.T) {
 		for range 3 {
 			hold(0)
 		}
-		enrolltest.WaitUntil(t, func() bool { return l.Waiting() == 3 })
+		testwait.Until(t, "three wait", func() bool { return l.Waiting() == 3 })
 		if _, err := l.Wait(t.Context(), l.people[0].ID, time.Minute, decided); enroll.CodeOf(err) != enroll.Busy {
 			t.Errorf("a fourth for one registration: %v", err)
 		}
@@ -187,7 +187,7 @@ func TestWait(t *testing.T) {
 			t.Errorf("one that need not wait: %+v, %v", r, err)
 		}
 		hold(1) // for another one there is room
-		enrolltest.WaitUntil(t, func() bool { return l.Waiting() == 4 })
+		testwait.Until(t, "four wait", func() bool { return l.Waiting() == 4 })
 		cancel()
 		waiting.Wait()
 		if _, err := l.Wait(t.Context(), l.people[0].ID, time.Millisecond, decided); err != nil {
@@ -203,7 +203,7 @@ func TestWait(t *testing.T) {
 		for _, p := range l.people[:1000] {
 			waiting.Go(func() { _, _ = l.Wait(ctx, p.ID, time.Minute, decided) })
 		}
-		enrolltest.WaitUntil(t, func() bool { return l.Waiting() == 1000 })
+		testwait.Until(t, "1000 wait", func() bool { return l.Waiting() == 1000 })
 		if _, err := l.Wait(t.Context(), l.people[1000].ID, time.Minute, decided); enroll.CodeOf(err) != enroll.Busy {
 			t.Errorf("got %v", err)
 		}
@@ -237,13 +237,13 @@ func TestWait(t *testing.T) {
 				}
 			})
 		}
-		enrolltest.WaitUntil(t, func() bool { return l.Waiting() == people })
+		testwait.Until(t, "all people wait", func() bool { return l.Waiting() == people })
 		before := l.reader.reads.Load()
 		if _, err := l.reader.Settle(t.Context(), []enroll.RunID{l.run}, enrolltest.Terms(early)); err != nil {
 			t.Fatal(err)
 		}
 		l.Settled(l.run, 1, early)
-		enrolltest.WaitUntil(t, func() bool { return woken.Load() == early })
+		testwait.Until(t, "the early ones are woken", func() bool { return woken.Load() == early })
 		if n := l.reader.reads.Load() - before; n > 10 { // one or two, and what the safety look adds on a slow machine
 			t.Errorf("%d reads for one message", n)
 		}
