@@ -6,17 +6,17 @@ import (
 	"testing"
 	"time"
 
-	"github.com/lastseat/lastseat/internal/enrolltest"
 	"github.com/lastseat/lastseat/internal/httpserver"
+	"github.com/lastseat/lastseat/internal/testwait"
 )
 
 func TestServe_lets_requests_in_flight_finish(t *testing.T) {
 	t.Parallel()
 	s := serve(t, httpserver.Options{Connections: 10})
 	c := s.dial(long)
-	enrolltest.WaitUntil(t, func() bool { return s.held.Load() == 1 })
+	testwait.Until(t, "the request is held", func() bool { return s.held.Load() == 1 })
 	s.stop()
-	enrolltest.WaitUntil(t, func() bool {
+	testwait.Until(t, "new connections are refused", func() bool {
 		c, err := net.Dial("tcp", s.addr)
 		if err == nil {
 			c.Close() // it was too early
@@ -36,7 +36,7 @@ func TestServe_cuts_off_what_does_not_finish(t *testing.T) {
 	t.Parallel()
 	s := serve(t, httpserver.Options{Connections: 10, Grace: time.Millisecond})
 	s.dial(long)
-	enrolltest.WaitUntil(t, func() bool { return s.held.Load() == 1 })
+	testwait.Until(t, "the request is held", func() bool { return s.held.Load() == 1 })
 	s.stop()
 	if err := <-s.ended; err == nil {
 		t.Error("nothing was said about the request in flight")
