@@ -11,6 +11,7 @@ import (
 	"github.com/lastseat/lastseat/internal/enrolltest"
 	"github.com/lastseat/lastseat/internal/pgtest"
 	"github.com/lastseat/lastseat/internal/postgres"
+	"github.com/lastseat/lastseat/internal/testwait"
 )
 
 func TestAccept(t *testing.T) {
@@ -214,7 +215,7 @@ func TestAcceptOverABrokenConnection(t *testing.T) {
 		release := pgtest.Hold(t, url, `SELECT FROM lines FOR UPDATE`)
 		proxy.Set(pgtest.CutWaiting)
 		_, err := s.Accept(t.Context(), all)
-		enrolltest.WaitUntil(t, func() bool { return pgtest.LockWaiters(t, url) == 1 })
+		pgtest.AwaitLockWaiters(t, url, 1)
 		go func() {
 			for pgtest.LockWaiters(t, url) < 2 { // the second try waits behind the first
 				time.Sleep(time.Millisecond)
@@ -228,7 +229,7 @@ func TestAcceptOverABrokenConnection(t *testing.T) {
 		t.Parallel()
 		url, proxy, s := setup(t)
 		proxy.Set(pgtest.Refuse)
-		enrolltest.WaitUntil(t, func() bool {
+		testwait.Until(t, "the pool's old connections are used up", func() bool {
 			_, err := s.Accept(t.Context(), []enroll.Application{enrolltest.Person("a", 2)})
 			return enroll.CodeOf(err) == enroll.Unavailable // the pool's old connections are used up
 		})

@@ -132,14 +132,14 @@ func TestCorrectedAddress(t *testing.T) {
 		release := pgtest.Hold(t, o.url, `SELECT FROM runs FOR UPDATE`)
 		var wg sync.WaitGroup
 		wg.Go(func() { o.mustCorrect(1, right) })
-		enrolltest.WaitUntil(t, func() bool { return pgtest.LockWaiters(t, o.url) == 1 }) // it has the line
+		pgtest.AwaitLockWaiters(t, o.url, 1) // it has the line
 		wg.Go(func() {
 			v, err := o.Accept(t.Context(), []enroll.Application{cancel})
 			if err != nil || enroll.CodeOf(v[0].Err) != enroll.Corrected {
 				t.Errorf("got %+v, %v", v, err)
 			}
 		})
-		enrolltest.WaitUntil(t, func() bool { return pgtest.LockWaiters(t, o.url) == 2 })
+		pgtest.AwaitLockWaiters(t, o.url, 2)
 		release()
 		wg.Wait()
 		cancel = enroll.ApplyCancel("a", 1, false)
