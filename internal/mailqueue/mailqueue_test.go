@@ -302,7 +302,7 @@ func TestWhatTheMailServerSaysDecides(t *testing.T) {
 				p.says(func(enroll.Mail) error { return err })
 				p.worker(p.store, options)
 				p.confirm(1)
-				enrolltest.WaitUntil(t, func() bool { return p.problem() != "" })
+				testwait.Until(t, "a problem is noted", func() bool { return p.problem() != "" })
 				if got := p.problem(); got != want {
 					t.Errorf("the organiser reads %q, want %q", got, want)
 				}
@@ -341,9 +341,9 @@ func TestMailServerThatIsAway(t *testing.T) {
 		people = append(people, n)
 	}
 	p.confirm(1000)
-	enrolltest.WaitUntil(t, func() bool { tried, _ := p.counts(); return tried > 0 })
+	testwait.Until(t, "a mail was tried", func() bool { tried, _ := p.counts(); return tried > 0 })
 	p.confirm(people...)
-	enrolltest.WaitUntil(t, func() bool { tried, _ := p.counts(); return tried >= 10 })
+	testwait.Until(t, "ten attempts were made", func() bool { tried, _ := p.counts(); return tried >= 10 })
 	before, _ := p.counts()
 	if before > 60 {
 		t.Errorf("%d attempts were made to reach a server that is away", before)
@@ -519,7 +519,7 @@ func TestATaskThatIsNotOurs(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	enrolltest.WaitUntil(t, func() bool { return strings.Count(p.log.String(), "a task on the mail queue is not ours") == 3 })
+	testwait.Until(t, "three tasks are logged as not ours", func() bool { return strings.Count(p.log.String(), "a task on the mail queue is not ours") == 3 })
 	p.confirm(1)
 	p.waitFor("sent 1")
 }
@@ -562,7 +562,7 @@ func TestTheDocumentedWindow(t *testing.T) {
 	short.SendTimeout = 200 * time.Millisecond
 	stop := p.worker(&forgetful{Store: p.store, fails: 1_000_000}, short) // never notes anything, as if it were dead
 	p.confirm(1)
-	enrolltest.WaitUntil(t, func() bool { _, sent := p.counts(); return sent == 1 })
+	testwait.Until(t, "a mail was sent", func() bool { _, sent := p.counts(); return sent == 1 })
 	stop()
 	p.worker(p.store, short)
 	p.waitFor("sent 1")

@@ -16,7 +16,6 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/lastseat/lastseat/internal/enroll"
-	"github.com/lastseat/lastseat/internal/enrolltest"
 	"github.com/lastseat/lastseat/internal/mailqueue"
 	"github.com/lastseat/lastseat/internal/pgtest"
 	"github.com/lastseat/lastseat/internal/testwait"
@@ -145,7 +144,7 @@ func TestATaskThatIsLostIsReplaced(t *testing.T) {
 				t.Errorf("%d attempts were made, want 2", tried)
 			}
 			if name != listed { // of which the second is dropped after minutes
-				enrolltest.WaitUntil(t, func() bool { return len(tasks(t, c)) == 0 })
+				testwait.Until(t, "no task is left", func() bool { return len(tasks(t, c)) == 0 })
 			}
 		})
 	}
@@ -169,7 +168,7 @@ func TestATaskThatComesBackAfterItWasReplaced(t *testing.T) {
 		t.Fatal(err)
 	}
 	p.worker(p.store, options)
-	enrolltest.WaitUntil(t, func() bool {
+	testwait.Until(t, "the task was handled", func() bool {
 		q, err := asynq.NewInspectorFromRedisClient(p.redis.Client()).GetQueueInfo(mailqueue.QueueName)
 		return err == nil && q.Processed == 1 && q.Size == 0
 	})
