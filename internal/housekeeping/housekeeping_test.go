@@ -92,7 +92,7 @@ func TestAWaitingListEndsAtItsTime(t *testing.T) {
 			}
 		})
 	}
-	enrolltest.WaitUntil(t, func() bool {
+	testwait.Until(t, "a worker is told", func() bool {
 		mu.Lock()
 		defer mu.Unlock()
 		return len(rung) > 0
@@ -102,7 +102,7 @@ func TestAWaitingListEndsAtItsTime(t *testing.T) {
 	}
 	for _, p := range processes { // they go on looking, while it is not settled
 		enough := p.turns.Load() + 5
-		enrolltest.WaitUntil(t, func() bool { return p.turns.Load() >= enough })
+		testwait.Until(t, "enough turns have passed", func() bool { return p.turns.Load() >= enough })
 	}
 	settle(t, s, rung[0].RunID)
 	stop()
@@ -184,7 +184,7 @@ func TestTheEndOfAListIsLost(t *testing.T) {
 			go func() {
 				ended <- housekeeping.Run(ctx, turning, 20*time.Millisecond, func(enroll.Bundle) { rung++ }, slog.New(slog.DiscardHandler))
 			}()
-			enrolltest.WaitUntil(t, func() bool { return turning.turns.Load() >= 5 })
+			testwait.Until(t, "five turns have passed", func() bool { return turning.turns.Load() >= 5 })
 			stop()
 			if err := <-ended; err != nil {
 				t.Error(err)
