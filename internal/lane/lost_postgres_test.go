@@ -13,6 +13,7 @@ import (
 	"github.com/lastseat/lastseat/internal/lane"
 	"github.com/lastseat/lastseat/internal/pgtest"
 	"github.com/lastseat/lastseat/internal/postgres"
+	"github.com/lastseat/lastseat/internal/testwait"
 )
 
 // slack is what a busy machine may add to the times that are documented.
@@ -89,7 +90,7 @@ func TestAWordOnTheLockConnectionIsLost(t *testing.T) {
 				if took := time.Since(began); took > lane.IdleLocks+2*time.Second+slack {
 					t.Errorf("the line moved again after %s", took)
 				}
-				enrolltest.WaitUntil(t, func() bool { return w.metric("lastseat_lane_locks_lost_total", "") > 0 && w.Ready(t.Context()) == nil })
+				testwait.Until(t, "the loss is counted and the worker is ready again", func() bool { return w.metric("lastseat_lane_locks_lost_total", "") > 0 && w.Ready(t.Context()) == nil })
 				pgtest.RequireSound(t, p.url)
 			})
 		}
@@ -153,7 +154,7 @@ func (b *brittleLedger) Settle(ctx context.Context, runs []enroll.RunID, terms e
 // conversation ended. They are noted after the commit that others see.
 func (b *brittleLedger) first(t *testing.T) (settled enroll.Progress, lost error) {
 	t.Helper()
-	enrolltest.WaitUntil(t, func() bool {
+	testwait.Until(t, "the settlement has ended", func() bool {
 		b.mu.Lock()
 		defer b.mu.Unlock()
 		if len(b.settled) == 0 || !b.ended {
@@ -220,7 +221,7 @@ func TestTheReplyToASettlementIsLost(t *testing.T) {
 			release := pgtest.Hold(t, p.url, `INSERT INTO users (email_key, email, name) VALUES ('p1@example.org', 'p1@example.org', 'A Person')`)
 			ledger.settle.Store(true)
 			p.ask("a", 1)
-			enrolltest.WaitUntil(t, func() bool { return pgtest.LockWaiters(t, p.url) == 1 })
+			pgtest.AwaitLockWaiters(t, p.url, 1)
 			test.lose(proxy)
 			release()
 			began := time.Now()

@@ -13,6 +13,7 @@ import (
 	"github.com/lastseat/lastseat/internal/pgtest"
 	"github.com/lastseat/lastseat/internal/redistest"
 	"github.com/lastseat/lastseat/internal/taskqueue"
+	"github.com/lastseat/lastseat/internal/testwait"
 )
 
 // The conversations with Redis, by the words of their commands. Asynq's are
@@ -72,7 +73,7 @@ func TestARingIsLost(t *testing.T) {
 			p.client.AddHook(detour) // which is the sender's, too
 			p.ask("a", 1)            // Redis knows the script
 			p.waitUntilDrained()
-			enrolltest.WaitUntil(t, func() bool { return w.lanes() == 0 })
+			testwait.Until(t, "no lane is left", func() bool { return w.lanes() == 0 })
 			p.loses(detour, test.is, test.fault)
 			before := w.settled("sweep")
 			p.ask("a", 2)
@@ -97,7 +98,7 @@ func TestARingIsLost(t *testing.T) {
 // settled the line meanwhile, only the next request brings another lane.
 func (p *place) askUntil(slug string, n int, is func() bool) int {
 	p.t.Helper()
-	enrolltest.WaitUntil(p.t, func() bool {
+	testwait.Until(p.t, "a request is settled by its task", func() bool {
 		p.ask(slug, n)
 		n++
 		p.waitUntilDrained()

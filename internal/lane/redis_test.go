@@ -10,6 +10,7 @@ import (
 	"github.com/lastseat/lastseat/internal/enrolltest"
 	"github.com/lastseat/lastseat/internal/lane"
 	"github.com/lastseat/lastseat/internal/pgtest"
+	"github.com/lastseat/lastseat/internal/testwait"
 )
 
 func TestWithoutRedis(t *testing.T) {
@@ -38,8 +39,8 @@ func TestWithoutRedis(t *testing.T) {
 			t.Errorf("the sweep settled %v, want 5", n)
 		}
 		p.redis.Restart()
-		enrolltest.WaitUntil(t, func() bool { return p.client.Ping(context.Background()).Err() == nil })
-		enrolltest.WaitUntil(t, func() bool {
+		testwait.Until(t, "Redis answers", func() bool { return p.client.Ping(context.Background()).Err() == nil })
+		testwait.Until(t, "a request is settled by its task", func() bool {
 			before := w.settled("task")
 			p.ask("a", 200+int(before))
 			p.waitUntilDrained()
@@ -88,7 +89,7 @@ func TestWithoutRedis(t *testing.T) {
 		time.Sleep(300 * time.Millisecond) // nobody asks in the very instant of the loss
 		p.ask("a", 100)
 		p.waitUntilDrained()
-		enrolltest.WaitUntil(t, func() bool {
+		testwait.Until(t, "Redis knows the queue again", func() bool {
 			names, err := asynq.NewInspectorFromRedisClient(p.client).Queues()
 			return err == nil && len(names) == 1 && names[0] == lane.QueueName("a")
 		})

@@ -73,10 +73,10 @@ func TestLanesInTrouble(t *testing.T) {
 		cold := enrolltest.OpenRun(t, p.store, "cold", nil)
 		w := p.worker(p.store, func(o *lane.Options) { o.MaxLanes = 1; o.LaneIdle = time.Minute })
 		p.ask("hot", 0)
-		enrolltest.WaitUntil(t, func() bool { return w.lanes() == 1 })
+		testwait.Until(t, "the lane lives", func() bool { return w.lanes() == 1 })
 		p.ask("cold", 1)
 		n := 0
-		enrolltest.WaitUntil(t, func() bool {
+		testwait.Until(t, "the cold run is settled", func() bool {
 			n++
 			p.ask("hot", n)
 			behind, err := p.store.LinesBehind(t.Context(), []enroll.RunID{cold}, 0)
@@ -92,7 +92,7 @@ func TestLanesInTrouble(t *testing.T) {
 		slow := &slowLedger{Ledger: p.store, settle: 2 * time.Second}
 		w := p.worker(slow, func(o *lane.Options) { o.ShutdownTimeout = 500 * time.Millisecond })
 		p.ask("a", 1)
-		enrolltest.WaitUntil(t, func() bool { return slow.settling.Load() > 0 })
+		testwait.Until(t, "the settlement has begun", func() bool { return slow.settling.Load() > 0 })
 		w.stop()
 		pgtest.RequireSound(t, p.url)
 	})
@@ -104,7 +104,7 @@ func TestLanesInTrouble(t *testing.T) {
 		slow := &slowLedger{Ledger: p.store, settle: 5 * time.Second} // longer than an idle lock session lives
 		w := p.worker(slow, nil)
 		p.ask("a", 1)
-		enrolltest.WaitUntil(t, func() bool { return slow.settling.Load() > 0 })
+		testwait.Until(t, "the settlement has begun", func() bool { return slow.settling.Load() > 0 })
 		began := time.Now()
 		stopped := make(chan struct{})
 		go func() { w.stop(); close(stopped) }()
@@ -159,7 +159,7 @@ func TestLanesInTrouble(t *testing.T) {
 		pgtest.Exec(t, p.url, `UPDATE lines SET last_accepted_at = clock_timestamp() + interval '30 minutes'`)
 		p.worker(p.store, func(o *lane.Options) { o.SweepAllInterval = time.Second })
 		p.accept("a", 1) // and its task is lost
-		enrolltest.WaitUntil(t, func() bool {
+		testwait.Until(t, "the run has no request left", func() bool {
 			run, err := p.store.Run(t.Context(), "a")
 			return err == nil && run.Waiting() == 0
 		})
@@ -183,7 +183,7 @@ func TestLanesInTrouble(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		enrolltest.WaitUntil(t, func() bool { return p.queue("a").Pending == stale })
+		testwait.Until(t, "all stale tasks are on the queue", func() bool { return p.queue("a").Pending == stale })
 		pgtest.Exec(t, p.url, `UPDATE requests SET accepted_at = accepted_at - interval '1 minute'`)
 		p.worker(p.store, nil)
 		p.waitUntilDrained()
@@ -238,13 +238,13 @@ func TestLanesInTrouble(t *testing.T) {
 				return false
 			}
 		}
-		enrolltest.WaitUntil(t, hears)
+		testwait.Until(t, "a wake-up is heard", hears)
 		proxy.Set(pgtest.Deafen)
 		for len(heard) > 0 {
 			<-heard
 		}
 		began := time.Now()
-		enrolltest.WaitUntil(t, hears)
+		testwait.Until(t, "a wake-up is heard again", hears)
 		t.Logf("it hears again after %s", time.Since(began))
 	})
 
@@ -253,7 +253,7 @@ func TestLanesInTrouble(t *testing.T) {
 		p := newPlace(t)
 		enrolltest.OpenRun(t, p.store, "a", nil)
 		p.ask("a", 1)
-		enrolltest.WaitUntil(t, func() bool { return p.queue("a").Pending == 1 })
+		testwait.Until(t, "the task is on the queue", func() bool { return p.queue("a").Pending == 1 })
 		// As a worker leaves it that is killed in the handler: active, with a
 		// lease that runs out.
 		const keys = "asynq:{run:a}:"
@@ -271,6 +271,6 @@ func TestLanesInTrouble(t *testing.T) {
 			}
 		}
 		p.worker(p.store, func(o *lane.Options) { o.LaneIdle = time.Second })
-		enrolltest.WaitUntil(t, func() bool { q := p.queue("a"); return q.Size == 0 && q.Processed >= 1 })
+		testwait.Until(t, "the task was handled", func() bool { q := p.queue("a"); return q.Size == 0 && q.Processed >= 1 })
 	})
 }
