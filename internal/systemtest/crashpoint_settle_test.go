@@ -13,6 +13,7 @@ import (
 	"github.com/lastseat/lastseat/internal/enroll"
 	"github.com/lastseat/lastseat/internal/enrolltest"
 	"github.com/lastseat/lastseat/internal/pgtest"
+	"github.com/lastseat/lastseat/internal/testwait"
 )
 
 // aWorkerDies has the only worker die, with some of the line decided or none.
@@ -58,7 +59,7 @@ func theAnnouncementDies(t *testing.T, at crashpoint.Point) {
 			t.Error(err)
 		}
 	}()
-	enrolltest.WaitUntil(t, func() bool { return strings.Contains(api.metrics(), "\nlastseat_people_waiting 1\n") })
+	testwait.Until(t, "the poll is held", func() bool { return strings.Contains(api.metrics(), "\nlastseat_people_waiting 1\n") })
 	s.startToDie("worker", string(at)).requireDead()
 	died := time.Now()
 	if got := <-outcome; got.Status != "confirmed" {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/lastseat/lastseat/internal/enrolltest"
 	"github.com/lastseat/lastseat/internal/pgtest"
+	"github.com/lastseat/lastseat/internal/testwait"
 )
 
 const (
@@ -113,13 +114,13 @@ func TestAFrozenWorkerDoesNotSettleTwice(t *testing.T) {
 	answers := s.rush("a", 20, []*process{api}, func() { frozen.signal(syscall.SIGSTOP) })
 	other := s.start("worker")
 	began := time.Now()
-	enrolltest.WaitUntil(t, func() bool {
+	testwait.Until(t, "no line is behind", func() bool {
 		behind, err := store.LinesBehind(t.Context(), nil, 0)
 		return err == nil && len(behind) == 0
 	})
 	t.Logf("the line moved again after %s", time.Since(began))
 	frozen.signal(syscall.SIGCONT)
-	enrolltest.WaitUntil(t, func() bool { // it notices, and can own lanes again
+	testwait.Until(t, "the worker is ready again", func() bool { // it notices, and can own lanes again
 		answer, err := http.Get("http://" + frozen.Admin + "/readyz")
 		if err != nil {
 			return false

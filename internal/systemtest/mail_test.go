@@ -328,12 +328,12 @@ func BenchmarkRushWithMail(b *testing.B) {
 			decided := func() bool {
 				return pgtest.Query[bool](b, s.url, `SELECT l.last_ticket = r.settled_ticket FROM runs r JOIN lines l ON l.run_id = r.id WHERE slug = $1`, run)[0]
 			}
-			enrolltest.WaitUntil(b, decided)
+			testwait.Until(b, "the line is decided", decided)
 			took[f.name] = append(took[f.name], pgtest.Query[float64](b, s.url, `
 				SELECT extract(epoch FROM max(decided_at) - min(accepted_at))::float8 * 1000
 				FROM requests q JOIN runs r ON r.id = q.run_id WHERE slug = $1`, run)[0])
 			f.heal(m)
-			enrolltest.WaitUntil(b, func() bool { return !strings.Contains(s.mailStates(), string(enroll.MailPending)) })
+			testwait.Until(b, "no mail is pending", func() bool { return !strings.Contains(s.mailStates(), string(enroll.MailPending)) })
 		}
 	}
 	for _, f := range faults {

@@ -55,7 +55,7 @@ func hold(t testing.TB, people int) (h held) {
 			t.Fatal(err)
 		}
 	}
-	enrolltest.WaitUntil(t, func() bool { return api.metric("lastseat_people_waiting") == float64(people) })
+	testwait.Until(t, "all polls are held", func() bool { return api.metric("lastseat_people_waiting") == float64(people) })
 	h.memory = api.memory() - before
 	began, used := time.Now(), api.cpu()
 	time.Sleep(6 * time.Second) // two looks at everybody

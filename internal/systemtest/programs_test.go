@@ -61,7 +61,7 @@ func TestPrograms(t *testing.T) {
 		}
 		began := time.Now()
 		api.signal(syscall.SIGTERM)
-		enrolltest.WaitUntil(t, func() bool { return api.status("/readyz") == http.StatusServiceUnavailable })
+		testwait.Until(t, "/readyz answers 503", func() bool { return api.status("/readyz") == http.StatusServiceUnavailable })
 		for n := 2; time.Since(began) < 4*time.Second; n++ {
 			var other, polled told
 			if err := s.ask(api, "a", n, &other); err != nil {
@@ -89,7 +89,7 @@ func TestPrograms(t *testing.T) {
 		s := newSite(t)
 		api := s.start("api", "LASTSEAT_API_SHUTDOWN_DELAY=5m")
 		api.signal(syscall.SIGTERM)
-		enrolltest.WaitUntil(t, func() bool { return api.status("/readyz") == http.StatusServiceUnavailable })
+		testwait.Until(t, "/readyz answers 503", func() bool { return api.status("/readyz") == http.StatusServiceUnavailable })
 		api.signal(syscall.SIGTERM)
 		testwait.Receive(t, "it ends", api.exited)
 	})

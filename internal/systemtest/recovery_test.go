@@ -13,6 +13,7 @@ import (
 	"github.com/lastseat/lastseat/internal/pgtest"
 	"github.com/lastseat/lastseat/internal/postgres"
 	"github.com/lastseat/lastseat/internal/redistest"
+	"github.com/lastseat/lastseat/internal/testwait"
 )
 
 // recovery is a fault, and for how long a run's line may stand still because of
@@ -193,7 +194,7 @@ func (s *stage) standstill(r recovery) time.Duration {
 	enrolltest.OpenRun(s.t, s.store, run, nil)
 	workers := []*worker{s.worker(r.proxied), s.worker(r.proxied)}
 	stop := s.trickle(run, r.ownPostgres)
-	enrolltest.WaitUntil(s.t, func() bool { return s.decided(run) > 25 })
+	testwait.Until(s.t, "25 requests are decided", func() bool { return s.decided(run) > 25 })
 	w := workers[0]
 	if !w.hasLane() {
 		w = workers[1]
@@ -202,7 +203,7 @@ func (s *stage) standstill(r recovery) time.Duration {
 	// Until whoever might have noticed late has noticed.
 	time.Sleep(6 * time.Second)
 	stop()
-	enrolltest.WaitUntil(s.t, func() bool {
+	testwait.Until(s.t, "the line is decided", func() bool {
 		return pgtest.Query[bool](s.t, s.url, `
 			SELECT l.last_ticket = r.settled_ticket FROM runs r JOIN lines l ON l.run_id = r.id WHERE r.slug = $1`, run)[0]
 	})

@@ -227,12 +227,12 @@ func TestClientsThatHangUp(t *testing.T) {
 			write(conn, header+body)
 			conns[n] = conn
 		})
-		enrolltest.WaitUntil(t, func() bool { return pgtest.LockWaiters(t, s.url) > 0 })
+		testwait.Until(t, "the commit waits for a lock", func() bool { return pgtest.LockWaiters(t, s.url) > 0 })
 		for _, conn := range conns {
 			conn.Close()
 		}
 		release()
-		enrolltest.WaitUntil(t, func() bool { return api.metric(`lastseat_requests_accepted_total`) == began+clients })
+		testwait.Until(t, "all requests are accepted", func() bool { return api.metric(`lastseat_requests_accepted_total`) == began+clients })
 		for n := range clients {
 			var answer told
 			if err := s.ask(api, "a", 2000+n, &answer); err != nil {
@@ -256,7 +256,7 @@ func TestClientsThatHangUp(t *testing.T) {
 			write(conn, "GET /v1/registrations/"+asked.ID.String()+"?wait=25 HTTP/1.1\r\nHost: api\r\n\r\n")
 			conns[n] = conn
 		})
-		enrolltest.WaitUntil(t, func() bool { return api.metric("lastseat_people_waiting") == clients })
+		testwait.Until(t, "all polls are held", func() bool { return api.metric("lastseat_people_waiting") == clients })
 		for _, conn := range conns {
 			conn.Close()
 		}
@@ -320,9 +320,9 @@ func TestAPollOfADeadConnection(t *testing.T) {
 			t.Error("an answer came through a dead connection")
 		}
 	}()
-	enrolltest.WaitUntil(t, func() bool { return api.metric("lastseat_people_waiting") == 1 })
+	testwait.Until(t, "the poll is held", func() bool { return api.metric("lastseat_people_waiting") == 1 })
 	proxy.Set(pgtest.Deafen)
-	enrolltest.WaitUntil(t, func() bool { return api.metric("lastseat_people_waiting") == 0 })
+	testwait.Until(t, "the poll is over", func() bool { return api.metric("lastseat_people_waiting") == 0 })
 	proxy.Cut()
 	s.requireNothingLeft(api, before)
 	api.requireQuiet()

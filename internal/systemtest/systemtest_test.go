@@ -16,7 +16,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/lastseat/lastseat/internal/enrolltest"
 	"github.com/lastseat/lastseat/internal/pgtest"
 	"github.com/lastseat/lastseat/internal/redistest"
 	"github.com/lastseat/lastseat/internal/testwait"
@@ -140,7 +139,7 @@ func (p *process) becomesReady() bool {
 		p.t.Fatalf("%s does not listen", p.cmd)
 	}
 	ready := false
-	enrolltest.WaitUntil(p.t, func() bool {
+	testwait.Until(p.t, "the program is ready", func() bool {
 		select {
 		case <-p.exited:
 			return true
@@ -229,7 +228,7 @@ func (s *site) requireSettled(run string, seats int, answers []told, within time
 func (s *site) requireDecided(run string, within time.Duration) {
 	s.t.Helper()
 	began := time.Now()
-	enrolltest.WaitUntil(s.t, func() bool {
+	testwait.Until(s.t, "the line is decided", func() bool {
 		return pgtest.Query[bool](s.t, s.url, `
 			SELECT l.last_ticket = r.settled_ticket FROM runs r JOIN lines l ON l.run_id = r.id WHERE r.slug = $1`, run)[0]
 	})
