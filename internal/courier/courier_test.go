@@ -14,7 +14,6 @@ import (
 
 	"github.com/lastseat/lastseat/internal/courier"
 	"github.com/lastseat/lastseat/internal/enroll"
-	"github.com/lastseat/lastseat/internal/enrolltest"
 	"github.com/lastseat/lastseat/internal/testwait"
 )
 
@@ -569,7 +568,7 @@ func TestReuse(t *testing.T) {
 			t.Errorf("QUIT was said %d times, want once", n)
 		}
 		requireSent(t, c) // still possible, but nothing is kept
-		enrolltest.WaitUntil(t, func() bool { return f.opened() == 0 })
+		testwait.Until(t, "all connections are closed", func() bool { return f.opened() == 0 })
 	})
 
 	t.Run("Close waits for a server, but not for long", func(t *testing.T) {
@@ -582,7 +581,7 @@ func TestReuse(t *testing.T) {
 		if took := time.Since(began); took > long/2 {
 			t.Errorf("it took %s", took)
 		}
-		enrolltest.WaitUntil(t, func() bool { return f.opened() == 0 })
+		testwait.Until(t, "all connections are closed", func() bool { return f.opened() == 0 })
 	})
 
 	t.Run("what is not used is closed", func(t *testing.T) {
@@ -590,7 +589,7 @@ func TestReuse(t *testing.T) {
 		f := newFake(t, nil)
 		c := newCourier(t, f.address, func(o *courier.Options) { o.IdleTimeout = short })
 		requireSent(t, c)
-		enrolltest.WaitUntil(t, func() bool { return f.opened() == 0 })
+		testwait.Until(t, "all connections are closed", func() bool { return f.opened() == 0 })
 		if n := f.heard("QUIT"); n != 1 {
 			t.Errorf("QUIT was said %d times, want once", n)
 		}
