@@ -90,7 +90,7 @@ func TestAccept(t *testing.T) {
 		}
 		go func() {
 			// One is on its way; the others gather behind it.
-			enrolltest.WaitUntil(t, func() bool { return pgtest.LockWaiters(t, url) == 1 })
+			pgtest.AwaitLockWaiters(t, url, 1)
 			time.AfterFunc(100*time.Millisecond, release)
 		}()
 		for _, a := range acceptAll(in, all) {
@@ -237,7 +237,7 @@ func TestAccept(t *testing.T) {
 			t.Errorf("got %+v, %v", receipt, err)
 		}
 		release()
-		enrolltest.WaitUntil(t, func() bool { return pgtest.Query[int64](t, url, `SELECT count(*) FROM requests`)[0] == 1 })
+		testwait.Until(t, "the request is in the line", func() bool { return pgtest.Query[int64](t, url, `SELECT count(*) FROM requests`)[0] == 1 })
 	})
 
 	t.Run("commits what waits when it is stopped", func(t *testing.T) {
@@ -250,7 +250,7 @@ func TestAccept(t *testing.T) {
 		go func() {
 			answers <- acceptAll(in, []enroll.Application{enrolltest.Person("a", 1), enrolltest.Person("a", 2), enrolltest.Person("a", 3)})
 		}()
-		enrolltest.WaitUntil(t, func() bool { return pgtest.LockWaiters(t, url) == 1 })
+		pgtest.AwaitLockWaiters(t, url, 1)
 		time.AfterFunc(100*time.Millisecond, release)
 		stop()
 		for _, a := range <-answers {
@@ -298,17 +298,17 @@ func TestAcceptOverABrokenConnection(t *testing.T) {
 		release := pgtest.Hold(t, url, `SELECT FROM lines FOR UPDATE`)
 		first, second := make(chan []answer), make(chan func())
 		go func() { first <- acceptAll(in, []enroll.Application{enrolltest.Person("a", 1)}) }()
-		enrolltest.WaitUntil(t, func() bool { return pgtest.LockWaiters(t, url) == 1 })
+		pgtest.AwaitLockWaiters(t, url, 1)
 		go func() { second <- pgtest.Hold(t, url, `LOCK TABLE lines IN EXCLUSIVE MODE`) }()
-		enrolltest.WaitUntil(t, func() bool { return pgtest.LockWaiters(t, url) == 2 })
+		pgtest.AwaitLockWaiters(t, url, 2)
 		both := make(chan []answer)
 		ada, eve := enrolltest.Application("a", "ada@example.org", "key"), enrolltest.Application("a", "eve@example.org", "key")
 		go func() { both <- acceptAll(in, []enroll.Application{ada, eve}) }()
-		enrolltest.WaitUntil(t, func() bool { return in.Waiting() == 2 })
+		testwait.Until(t, "both requests wait", func() bool { return in.Waiting() == 2 })
 		release()
 		<-first
 		defer (<-second)()
-		enrolltest.WaitUntil(t, func() bool { return pgtest.LockWaiters(t, url) == 1 })
+		pgtest.AwaitLockWaiters(t, url, 1)
 		proxy.Set(pgtest.BlackHole)
 		told := <-both
 		unknown, reused := 0, 0
