@@ -13,6 +13,7 @@ import (
 
 	"github.com/lastseat/lastseat/internal/enroll"
 	"github.com/lastseat/lastseat/internal/httpapi"
+	"github.com/lastseat/lastseat/internal/testwait"
 )
 
 func TestCancellation(t *testing.T) {
@@ -236,7 +237,7 @@ func TestCancellation_that_may_have_been_accepted_can_be_tried_again(t *testing.
 	release := s.block("go-1")
 	s.cancel(r).expectProblem(http.StatusServiceUnavailable, "outcome_unknown", "")
 	release()
-	eventually(t, "it is accepted", func() bool { return s.cancel(r).status == http.StatusAccepted })
+	testwait.Until(t, "it is accepted", func() bool { return s.cancel(r).status == http.StatusAccepted })
 	s.settle()
 	s.expectOutcomes("cancelled", r)
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/lastseat/lastseat/internal/enroll"
 	"github.com/lastseat/lastseat/internal/redistest"
+	"github.com/lastseat/lastseat/internal/testwait"
 )
 
 func TestCrowd_that_waits_for_one_run_hears_at_once_and_with_few_reads(t *testing.T) {
@@ -34,7 +35,7 @@ func TestCrowd_that_waits_for_one_run_hears_at_once_and_with_few_reads(t *testin
 	}
 	before := s.reads.ids.Load()
 	answers := inTheBackground(waits...)
-	eventually(t, "everybody is held", func() bool { return s.reads.ids.Load() >= before+people })
+	testwait.Until(t, "everybody is held", func() bool { return s.reads.ids.Load() >= before+people })
 
 	calls := s.reads.calls.Load()
 	waiting := time.Now()

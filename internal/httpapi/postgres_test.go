@@ -12,6 +12,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/lastseat/lastseat/internal/pgtest"
+	"github.com/lastseat/lastseat/internal/testwait"
 )
 
 // unavailable asserts that the answers say so, and when to come back.
@@ -91,7 +92,7 @@ func TestPostgres_that_goes_away_and_comes_back(t *testing.T) {
 
 	proxy.Set(pgtest.None)
 	var again answer
-	eventually(t, "it is back", func() bool {
+	testwait.Until(t, "it is back", func() bool {
 		again = s.post("go-1", "Grace Hopper", "grace@example.org", key, "during")
 		return again.status == http.StatusAccepted
 	})
@@ -126,7 +127,7 @@ func TestPostgres_that_answers_nothing(t *testing.T) {
 	unavailable(t, answers[1:]...)
 
 	proxy.Set(pgtest.None)
-	eventually(t, "it is back", func() bool {
+	testwait.Until(t, "it is back", func() bool {
 		a := s.post("go-1", "Grace Hopper", "grace@example.org", key, "k")
 		return a.status == http.StatusAccepted && a.registration().Ticket == 2
 	})

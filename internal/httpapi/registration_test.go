@@ -12,6 +12,7 @@ import (
 	"github.com/lastseat/lastseat/internal/enroll"
 	"github.com/lastseat/lastseat/internal/enrolltest"
 	"github.com/lastseat/lastseat/internal/redistest"
+	"github.com/lastseat/lastseat/internal/testwait"
 )
 
 func TestRegistration_is_accepted_and_then_decided(t *testing.T) {
@@ -103,7 +104,7 @@ func TestRegistration_wait(t *testing.T) {
 	held := func(then func(), calls ...func() answer) []answer {
 		before := s.reads.ids.Load()
 		answers := inTheBackground(calls...)
-		eventually(t, "the requests are held", func() bool { return s.reads.ids.Load() >= before+int64(len(calls)) })
+		testwait.Until(t, "the requests are held", func() bool { return s.reads.ids.Load() >= before+int64(len(calls)) })
 		then()
 		return answers()
 	}
@@ -134,7 +135,7 @@ func TestRegistration_wait(t *testing.T) {
 			}
 			s.watch.Settled(id, 1, 1)
 			s.watch.LookAtAll()
-			eventually(t, "the others were looked at and are held", func() bool {
+			testwait.Until(t, "the others were looked at and are held", func() bool {
 				a := s.get(next)
 				return a.status == http.StatusOK && *a.registration().Position == 1
 			})

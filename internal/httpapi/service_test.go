@@ -24,7 +24,6 @@ import (
 	"github.com/lastseat/lastseat/internal/postgres"
 	"github.com/lastseat/lastseat/internal/pubsub"
 	"github.com/lastseat/lastseat/internal/redistest"
-	"github.com/lastseat/lastseat/internal/testwait"
 	"github.com/lastseat/lastseat/internal/watch"
 )
 
@@ -226,10 +225,4 @@ func (r *countingReader) Registrations(ctx context.Context, ids []uuid.UUID) ([]
 	r.calls.Add(1)
 	r.ids.Add(int64(len(ids)))
 	return found, err
-}
-
-// eventually polls until something is true.
-func eventually(t testing.TB, what string, is func() bool) {
-	t.Helper()
-	testwait.Until(t, what, is)
 }

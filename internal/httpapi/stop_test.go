@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/lastseat/lastseat/internal/testwait"
 )
 
 func TestStop_lets_everybody_go_with_an_answer(t *testing.T) {
@@ -20,7 +22,7 @@ func TestStop_lets_everybody_go_with_an_answer(t *testing.T) {
 		func() answer { return s.get(r.Links.Self + "?wait=25") },
 		func() answer { return s.poll(r.Links.Self+"?wait=25", tag) },
 	)
-	eventually(t, "both are held", func() bool { return s.reads.ids.Load() == before+2 })
+	testwait.Until(t, "both are held", func() bool { return s.reads.ids.Load() == before+2 })
 	stopping := time.Now()
 	s.end()
 	held := answers()
@@ -43,11 +45,11 @@ func TestStop_waits_for_what_is_being_accepted(t *testing.T) {
 	first := inTheBackground(func() answer { return s.post("go-1", ada, adaEmail) })
 	s.blocked(1)
 	second := inTheBackground(func() answer { return s.post("go-1", "Grace Hopper", "grace@example.org") })
-	eventually(t, "the second waits", func() bool { return s.waiting() == 1 })
+	testwait.Until(t, "the second waits", func() bool { return s.waiting() == 1 })
 
 	stopped := make(chan error, 1)
 	go func() { stopped <- s.server.Shutdown(context.WithoutCancel(t.Context())) }()
-	eventually(t, "nobody is let in any more", func() bool {
+	testwait.Until(t, "nobody is let in any more", func() bool {
 		conn, err := net.Dial("tcp", strings.TrimPrefix(s.base, "http://"))
 		if err == nil {
 			_ = conn.Close() // it was too early
