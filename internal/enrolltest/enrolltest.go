@@ -8,7 +8,6 @@ import (
 
 	"github.com/lastseat/lastseat/internal/enroll"
 	"github.com/lastseat/lastseat/internal/postgres"
-	"github.com/lastseat/lastseat/internal/testwait"
 )
 
 // OpenRun creates a run whose registration is open, with so many seats (nil =
@@ -58,10 +57,4 @@ func Application(run, email, key string) enroll.Application {
 		panic(err) // the test's own words
 	}
 	return a
-}
-
-// WaitUntil polls for something that must become true.
-func WaitUntil(t testing.TB, is func() bool) {
-	t.Helper()
-	testwait.Until(t, "what the test waits for", is)
 }
