@@ -8,13 +8,17 @@ import (
 	"github.com/lastseat/lastseat/internal/testwait"
 )
 
-// recorder is a test that keeps whether it failed, and goes on.
+// recorder is a test that only keeps whether it failed.
 type recorder struct {
 	testing.TB
+	name   string
 	failed string
 }
 
-func (r *recorder) Helper() {}
+func (r *recorder) Helper()                        {}
+func (r *recorder) Name() string                   { return r.name }
+func (r *recorder) Logf(string, ...any)            {}
+func (r *recorder) Errorf(format string, _ ...any) { r.failed = format }
 
 func (r *recorder) Fatalf(format string, _ ...any) {
 	r.failed = format
@@ -62,4 +66,26 @@ func TestReceive(t *testing.T) {
 			t.Error("it waits for ever")
 		}
 	})
+}
+
+func TestPromised(t *testing.T) {
+	for _, test := range []struct {
+		name   string
+		timing string
+		took   time.Duration
+		fails  bool
+	}{
+		{"TestTimingRush", "1", time.Second, false},
+		{"TestTimingRush", "1", time.Second + 1, true},
+		{"TestTimingRush", "", time.Hour, false},
+		{"TestRush", "", time.Second, true}, // make test-timing would not run it
+		{"BenchmarkRush", "1", time.Second, false},
+	} {
+		t.Setenv(testwait.TimingVariable, test.timing)
+		r := &recorder{name: test.name}
+		testwait.Promised(r, "a rush", test.took, time.Second)
+		if (r.failed != "") != test.fails {
+			t.Errorf("%+v: %q", test, r.failed)
+		}
+	}
 }
