@@ -97,23 +97,6 @@ func TestWait(t *testing.T) {
 		}
 	})
 
-	t.Run("hears a message that comes between the read and the wait", func(t *testing.T) {
-		t.Parallel()
-		l := newLine(t, 1)
-		l.reader.after = func() {
-			p := l.settle()
-			l.Settled(l.run, p.First, p.Last)
-		}
-		began := time.Now()
-		r, err := l.Wait(t.Context(), l.people[0].ID, time.Minute, decided)
-		if err != nil || !decided(r) {
-			t.Errorf("got %+v, %v", r, err)
-		}
-		if took := time.Since(began); took > 2*time.Second {
-			t.Errorf("it took %s: only the safety look found it", took)
-		}
-	})
-
 	t.Run("finds out by itself when a message is lost", func(t *testing.T) {
 		t.Parallel()
 		l := newLine(t, 1)
