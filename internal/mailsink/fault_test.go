@@ -144,7 +144,7 @@ func TestAClientThatTalksOnWhileTheSinkHangsIsCutOff(t *testing.T) {
 	closed(t, c)
 }
 
-func TestStoppingIsQuickWhateverHangs(t *testing.T) {
+func TestTimingStoppingIsQuickWhateverHangs(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	idle := s.connect()
@@ -159,9 +159,7 @@ func TestStoppingIsQuickWhateverHangs(t *testing.T) {
 
 	before := time.Now()
 	s.stop()
-	if took := time.Since(before); took > 2*time.Second {
-		t.Errorf("it took %s", took)
-	}
+	testwait.Promised(t, "stopping", time.Since(before), 2*time.Second)
 	if err := <-sent; err == nil {
 		t.Error("the hanging sender was told that its message arrived")
 	}
