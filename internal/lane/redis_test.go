@@ -49,26 +49,6 @@ func TestWithoutRedis(t *testing.T) {
 		pgtest.RequireSound(t, p.url)
 	})
 
-	t.Run("Redis hangs: ringing never blocks and lines move", func(t *testing.T) {
-		t.Parallel()
-		p := newPlace(t)
-		enrolltest.OpenRun(t, p.store, "a", nil)
-		p.worker(p.store, nil)
-		p.ask("a", 1)
-		p.waitUntilDrained()
-		p.redis.Freeze()
-		began := time.Now()
-		for i := range 20 {
-			p.ask("a", 10+i)
-		}
-		if took := time.Since(began); took > 2*time.Second {
-			t.Errorf("asking took %s", took)
-		}
-		p.waitUntilDrained()
-		p.redis.Thaw()
-		pgtest.RequireSound(t, p.url)
-	})
-
 	t.Run("Redis is flushed: everything is settled, and one request brings the queue back into view", func(t *testing.T) {
 		t.Parallel()
 		p := newPlace(t)
@@ -95,6 +75,28 @@ func TestWithoutRedis(t *testing.T) {
 		})
 		pgtest.RequireSound(t, p.url)
 	})
+}
+
+func TestTimingWithoutRedis(t *testing.T) {
+	t.Parallel()
+
+	t.Run("Redis hangs: ringing never blocks and lines move", func(t *testing.T) {
+		t.Parallel()
+		p := newPlace(t)
+		enrolltest.OpenRun(t, p.store, "a", nil)
+		p.worker(p.store, nil)
+		p.ask("a", 1)
+		p.waitUntilDrained()
+		p.redis.Freeze()
+		began := time.Now()
+		for i := range 20 {
+			p.ask("a", 10+i)
+		}
+		testwait.Promised(t, "ringing twenty times", time.Since(began), 2*time.Second)
+		p.waitUntilDrained()
+		p.redis.Thaw()
+		pgtest.RequireSound(t, p.url)
+	})
 
 	t.Run("a worker stops in good time although Redis hangs", func(t *testing.T) {
 		t.Parallel()
@@ -106,9 +108,7 @@ func TestWithoutRedis(t *testing.T) {
 		p.redis.Freeze()
 		began := time.Now()
 		w.stop()
-		if took := time.Since(began); took > 15*time.Second {
-			t.Errorf("it took %s", took)
-		}
+		testwait.Promised(t, "stopping", time.Since(began), 15*time.Second)
 		p.redis.Thaw()
 	})
 }
