@@ -50,7 +50,7 @@ var crashes = map[crashpoint.Point]crash{
 	crashpoint.MailNoted:     aMailIsInterrupted("sent 1", 1),
 }
 
-// TestCrashPoints shows for each point that a process dies there, and that
+// TestTimingCrashPoints shows for each point that a process dies there, and that
 // nothing is lost. That a reply is lost and everybody lives is shown where the
 // conversation is:
 //
@@ -58,18 +58,18 @@ var crashes = map[crashpoint.Point]crash{
 //	                            internal/httpapi, TestPostgres_that_breaks_off_during_a_commit_costs_no_ticket
 //	the end of a waiting list   internal/housekeeping, TestTheEndOfAListIsLost
 //	what settling reads         internal/postgres, TestSettleAtTheSameTime/a_settler_whose_connection_dies_…;
-//	                            internal/lane, TestWhatASettlementReadsIsLostWithoutNotice
-//	what settling commits       internal/lane, TestTheReplyToASettlementIsLost
-//	lane locks                  internal/lane, TestAWordOnTheLockConnectionIsLost
-//	the sweep's look            internal/lane, TestALookAtTheLinesIsLost
-//	enqueueing and waking       internal/lane, TestARingIsLost; the subscription, TestLanesInTrouble/a_connection_to_Redis_…
-//	a lane and its queue        internal/lane, TestAWordBetweenALaneAndItsQueueIsLost
+//	                            internal/lane, TestTimingWhatASettlementReadsIsLostWithoutNotice
+//	what settling commits       internal/lane, TestTimingTheReplyToASettlementIsLost
+//	lane locks                  internal/lane, TestTimingAWordOnTheLockConnectionIsLost
+//	the sweep's look            internal/lane, TestTimingALookAtTheLinesIsLost
+//	enqueueing and waking       internal/lane, TestTimingARingIsLost; the subscription, TestLanesInTrouble/a_connection_to_Redis_…
+//	a lane and its queue        internal/lane, TestTimingAWordBetweenALaneAndItsQueueIsLost
 //	what is announced           internal/watch, TestWait/finds_out_by_itself_when_a_message_is_lost
-//	relay, post and the outbox  internal/mailqueue, TestAWordToTheOutboxIsLost
+//	relay, post and the outbox  internal/mailqueue, TestTimingAWordToTheOutboxIsLost
 //	relay, post and the queue   internal/mailqueue, TestAWordToTheQueueIsLost
 //	the answer to a mail        internal/courier, TestReuse/a_message_is_handed_over_once_…;
 //	                            TestAWorkerThatIsKilledBeforeItNotesWhatItSent
-func TestCrashPoints(t *testing.T) {
+func TestTimingCrashPoints(t *testing.T) {
 	t.Parallel()
 	for _, at := range crashpoint.All() {
 		t.Run(string(at), func(t *testing.T) {

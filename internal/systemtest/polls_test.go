@@ -122,7 +122,7 @@ func letOpen(t testing.TB, files uint64) {
 	}
 }
 
-func TestPollsOfACrowd(t *testing.T) {
+func TestTimingPollsOfACrowd(t *testing.T) {
 	t.Parallel()
 	const people = 2000
 	h := hold(t, people)
@@ -133,12 +133,11 @@ func TestPollsOfACrowd(t *testing.T) {
 	if h.memory > people*100/1024. {
 		t.Errorf("%d polls hold %.0f MiB", people, h.memory)
 	}
-	if h.cpu > 50 {
+	if testwait.Timing() && h.cpu > 50 {
 		t.Errorf("%d polls use %.0f %% of a core", people, h.cpu)
 	}
-	if h.post > time.Second || h.all > 6*time.Second {
-		t.Errorf("others waited %s, and all heard within %s", h.post, h.all)
-	}
+	testwait.Promised(t, "another's request", h.post, time.Second)
+	testwait.Promised(t, "telling all", h.all, 6*time.Second)
 }
 
 // BenchmarkPolls holds 8000 polls: -benchtime 1x. docs/operations.md has the

@@ -26,7 +26,7 @@ func TestARushThroughATransactionPooler(t *testing.T) {
 	told := s.rush("a", people, apis, func() {
 		workers[0].stop() // its lanes go to the other, by locks on a direct connection
 	})
-	s.requireSettled("a", seats, told, time.Minute)
+	s.requireSettled("a", seats, told)
 }
 
 // throughPooler returns what the programs need in their environment to work behind

@@ -20,41 +20,11 @@ import (
 func TestPrograms(t *testing.T) {
 	t.Parallel()
 
-	t.Run("stop in order with status 0, and a held poll gets its answer", func(t *testing.T) {
-		t.Parallel()
-		s := newSite(t)
-		enrolltest.OpenRun(t, pgtest.Open(t, s.url), "a", nil)
-		api := s.start("api")
-		var asked, polled told
-		if err := s.ask(api, "a", 1, &asked); err != nil {
-			t.Fatal(err)
-		}
-		answer := make(chan error, 1)
-		go func() {
-			r, err := http.NewRequestWithContext(context.Background(), http.MethodGet, "http://"+api.API+"/v1/registrations/"+asked.ID.String()+"?wait=25", nil)
-			if err == nil {
-				err = do(r, http.StatusOK, &polled)
-			}
-			answer <- err
-		}()
-		time.Sleep(200 * time.Millisecond) // it is held: there is no worker
-		began := time.Now()
-		api.stop()
-		if err := <-answer; err != nil || polled.Status != "queued" {
-			t.Errorf("the poll got %+v, %v", polled, err)
-		}
-		if took := time.Since(began); took > 5*time.Second {
-			t.Errorf("stopping took %s", took)
-		}
-		worker := s.start("worker")
-		worker.stop()
-	})
-
 	t.Run("serve on after SIGTERM until balancers have noticed, and hold nobody", func(t *testing.T) {
 		t.Parallel()
 		s := newSite(t)
 		enrolltest.OpenRun(t, pgtest.Open(t, s.url), "a", nil)
-		api := s.start("api", "LASTSEAT_API_SHUTDOWN_DELAY=5s")
+		api := s.start("api", "LASTSEAT_API_SHUTDOWN_DELAY=12s")
 		var asked told
 		if err := s.ask(api, "a", 1, &asked); err != nil {
 			t.Fatal(err)
@@ -140,6 +110,36 @@ func TestPrograms(t *testing.T) {
 			t.Errorf("healthcheck of nothing: status %d", code)
 		}
 	})
+}
+
+// TestTimingProgramsThatStop do so in order with status 0, and a held poll gets
+// its answer.
+func TestTimingProgramsThatStop(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	enrolltest.OpenRun(t, pgtest.Open(t, s.url), "a", nil)
+	api := s.start("api")
+	var asked, polled told
+	if err := s.ask(api, "a", 1, &asked); err != nil {
+		t.Fatal(err)
+	}
+	answer := make(chan error, 1)
+	go func() {
+		r, err := http.NewRequestWithContext(context.Background(), http.MethodGet, "http://"+api.API+"/v1/registrations/"+asked.ID.String()+"?wait=25", nil)
+		if err == nil {
+			err = do(r, http.StatusOK, &polled)
+		}
+		answer <- err
+	}()
+	testwait.Until(t, "the poll is held", func() bool { return api.metric("lastseat_people_waiting") == 1 }) // there is no worker
+	began := time.Now()
+	api.stop()
+	if err := <-answer; err != nil || polled.Status != "queued" {
+		t.Errorf("the poll got %+v, %v", polled, err)
+	}
+	testwait.Promised(t, "stopping", time.Since(began), 5*time.Second)
+	worker := s.start("worker")
+	worker.stop()
 }
 
 func runProgram(t *testing.T, env []string, program string, args ...string) (int, string) {

@@ -30,5 +30,5 @@ func Promised(t testing.TB, what string, took, atMost time.Duration) {
 	if Timing() && took > atMost {
 		report = t.Errorf
 	}
-	report("%s took %s; promised are at most %s", what, took, atMost)
+	report("%s: took %s, promised within %s", what, took, atMost)
 }
