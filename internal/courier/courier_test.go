@@ -22,8 +22,8 @@ func TestMain(m *testing.M) { testwait.Main(m) }
 const (
 	ann   = "ann@example.org"
 	words = "not for " + ann + " with " + password // what a fake says when it refuses
-	long  = 30 * time.Second                       // a timeout that must not be what ends a test
-	short = 150 * time.Millisecond                 // one that must
+	long  = 2 * testwait.Limit                     // a timeout that must not be what ends a test
+	short = 2 * time.Second                        // one that must, and not before a busy machine has come to the step that hangs
 )
 
 // newCourier returns a courier with long timeouts, unless changed.
@@ -75,7 +75,7 @@ func requireFailure(ctx context.Context, t *testing.T, c *courier.Courier, code 
 	t.Helper()
 	began := time.Now()
 	err := c.Send(ctx, message(t, ann))
-	if took := time.Since(began); took > long/2 {
+	if took := time.Since(began); took > testwait.Limit {
 		t.Errorf("it took %s", took)
 	}
 	failure, ok := errors.AsType[*enroll.SendError](err)
@@ -526,7 +526,7 @@ func TestHanging(t *testing.T) {
 	t.Run("a timeout on a used connection is not tried again", func(t *testing.T) {
 		t.Parallel()
 		f := newFake(t, func(_ int, step string, nth int) answer { return answer{hang: step == "MAIL" && nth == 2} })
-		c := newCourier(t, f.address, func(o *courier.Options) { o.SendTimeout = time.Second })
+		c := newCourier(t, f.address, func(o *courier.Options) { o.SendTimeout = short })
 		requireSent(t, c)
 		requireFailure(t.Context(), t, c, enroll.Unavailable)
 		requireSent(t, c)
@@ -578,7 +578,7 @@ func TestReuse(t *testing.T) {
 		requireSent(t, c)
 		began := time.Now()
 		c.Close()
-		if took := time.Since(began); took > long/2 {
+		if took := time.Since(began); took > testwait.Limit {
 			t.Errorf("it took %s", took)
 		}
 		testwait.Until(t, "all connections are closed", func() bool { return f.opened() == 0 })
