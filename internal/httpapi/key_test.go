@@ -180,7 +180,7 @@ func TestUnknownOutcome_with_a_key(t *testing.T) {
 	t.Parallel()
 	database := pgtest.URL(t)
 	proxy := pgtest.NewProxy(t, database)
-	s := start(t, place{database: database, through: proxy.URL(), commitTimeout: 2 * time.Second})
+	s := start(t, place{database: database, through: proxy.URL(), commitTimeout: 5 * time.Second})
 	s.addRun("go-1", nil)
 	var r registration
 	testwait.Until(t, "it is accepted", func() bool { // a slow machine needs more than one try

@@ -40,7 +40,7 @@ type place struct {
 	database      string            // "" = a new one
 	through       string            // how the service reaches it, "" = directly
 	redis         *redistest.Server // nil = none
-	commitTimeout time.Duration     // 0 = three seconds
+	commitTimeout time.Duration     // 0 = longer than a busy machine needs
 	maxWait       time.Duration     // 0 = 25 seconds
 	waiting       int               // requests that may wait for a commit, 0 = 8192
 	noOrganisers  bool              // no token is configured
@@ -73,7 +73,7 @@ func start(t testing.TB, p place) *service {
 		p.through = p.database
 	}
 	if p.commitTimeout == 0 {
-		p.commitTimeout = 3 * time.Second
+		p.commitTimeout = 30 * time.Second
 	}
 	if p.waiting == 0 {
 		p.waiting = 8192
