@@ -29,9 +29,9 @@ var Options = postgres.Options{
 	Name:                     "test",
 	MaxConns:                 8,
 	ConnectTimeout:           5 * time.Second,
-	StatementTimeout:         10 * time.Second,
-	LockTimeout:              5 * time.Second,
-	IdleInTransactionTimeout: 2 * time.Second,
+	StatementTimeout:         30 * time.Second,
+	LockTimeout:              15 * time.Second,
+	IdleInTransactionTimeout: 4 * time.Second,
 }
 
 // templateLock serialises the making of the template over all test processes.
