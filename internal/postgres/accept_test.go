@@ -168,11 +168,15 @@ func TestAcceptOverABrokenConnection(t *testing.T) {
 		accept(t, s, enrolltest.Person("a", 1)) // the statements are prepared
 		return url, proxy, s
 	}
-	tryAgain := func(t *testing.T, url string, s *postgres.Store, first error, all ...enroll.Application) {
+	requireUnknown := func(t *testing.T, first error) {
 		t.Helper()
 		if code := enroll.CodeOf(first); code != enroll.OutcomeUnknown {
 			t.Fatalf("the first try ended with code %q, want outcome_unknown: %v", code, first)
 		}
+	}
+	tryAgain := func(t *testing.T, url string, s *postgres.Store, first error, all ...enroll.Application) {
+		t.Helper()
+		requireUnknown(t, first)
 		if got, want := tickets(acceptAgain(t, s, all...)), []int64{2, 3}; !slices.Equal(got, want) {
 			t.Errorf("tickets %v, want %v", got, want)
 		}
@@ -215,14 +219,25 @@ func TestAcceptOverABrokenConnection(t *testing.T) {
 		release := pgtest.Hold(t, url, `SELECT FROM lines FOR UPDATE`)
 		proxy.Set(pgtest.CutWaiting)
 		_, err := s.Accept(t.Context(), all)
+		requireUnknown(t, err)
 		pgtest.AwaitLockWaiters(t, url, 1)
+		other := pgtest.Open(t, url)
+		var verdicts []enroll.Verdict
+		again := make(chan error, 1)
 		go func() {
-			for pgtest.LockWaiters(t, url) < 2 { // the second try waits behind the first
-				time.Sleep(time.Millisecond)
-			}
-			release()
+			var err error
+			verdicts, err = other.AcceptAgain(t.Context(), all)
+			again <- err
 		}()
-		tryAgain(t, url, pgtest.Open(t, url), err, all...)
+		pgtest.AwaitLockWaiters(t, url, 2) // the second try waits behind the first
+		release()
+		if err := testwait.Receive(t, "the second try ends", again); err != nil {
+			t.Fatal(err)
+		}
+		if got, want := tickets(verdicts), []int64{2, 3}; !slices.Equal(got, want) {
+			t.Errorf("tickets %v, want %v", got, want)
+		}
+		requireDense(t, url, 3)
 	})
 
 	t.Run("nobody is there: nothing was accepted", func(t *testing.T) {

@@ -91,13 +91,16 @@ func TestLaneLocks(t *testing.T) {
 	t.Run("stay while the client pings", func(t *testing.T) {
 		t.Parallel()
 		url := pgtest.URL(t)
-		alive, second := connectLocks(t, url, 2*time.Second), connectLocks(t, url, time.Minute)
+		const idle = 5 * time.Second // so long that a busy machine pings in time
+		alive, second := connectLocks(t, url, idle), connectLocks(t, url, time.Minute)
 		try(t, alive, 1)
-		for deadline := time.Now().Add(4 * time.Second); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
+		began := time.Now()
+		testwait.Until(t, "twice the time has passed that an idle session lives", func() bool {
 			if err := alive.Ping(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-		}
+			return time.Since(began) > 2*idle
+		})
 		if try(t, second, 1) {
 			t.Error("the lock was lost in spite of the pings")
 		}
