@@ -579,12 +579,12 @@ func TestTheDocumentedWindow(t *testing.T) {
 // late is an outbox whose answer to a claim comes when the claim is over.
 type late struct {
 	*postgres.Store
-	once sync.Once
+	pause func() // the process, once
 }
 
 func (l *late) ClaimMail(ctx context.Context, due enroll.DueMail, terms enroll.MailTerms) (enroll.Mail, error) {
 	m, err := l.Store.ClaimMail(ctx, due, terms)
-	l.once.Do(func() { time.Sleep(terms.Lease + 100*time.Millisecond) }) // the process was paused
+	l.pause()
 	return m, err
 }
 
@@ -593,12 +593,22 @@ func TestWhoeverWasPausedDoesNotSendWhatIsSomebodyElsesByNow(t *testing.T) {
 	p := newPlace(t)
 	short := options
 	short.SendTimeout = 200 * time.Millisecond
-	p.worker(&late{Store: p.store}, short)
+	claimed, resume := make(chan struct{}), make(chan struct{})
+	p.worker(&late{Store: p.store, pause: sync.OnceFunc(func() { close(claimed); <-resume })}, short)
 	p.confirm(1)
+	testwait.Receive(t, "the mail is claimed", claimed)
+	testwait.Until(t, "the claim is over", func() bool { return !p.claimed() })
+	close(resume)
 	p.waitFor("sent 1")
 	if _, sent := p.counts(); sent != 1 {
 		t.Errorf("it was sent %d times", sent)
 	}
+}
+
+// claimed tells whether the only mail is claimed now.
+func (p *place) claimed() bool {
+	p.t.Helper()
+	return pgtest.Query[bool](p.t, p.url, `SELECT claimed_until > clock_timestamp() FROM mails`)[0]
 }
 
 func TestPostgresMayBeAwayForLongAfterSending(t *testing.T) {
@@ -616,12 +626,7 @@ func TestPostgresMayBeAwayForLongAfterSending(t *testing.T) {
 	p.worker(pgtest.Open(t, proxy.URL()), short)
 	p.confirm(1)
 	<-sent
-	claimed := func() bool {
-		return pgtest.Query[bool](t, p.url, `SELECT claimed_until > clock_timestamp() FROM mails`)[0]
-	}
-	for claimed() {
-		time.Sleep(100 * time.Millisecond)
-	}
+	testwait.Until(t, "the claim is over", func() bool { return !p.claimed() })
 	p.says(nil)
 	proxy.Set(pgtest.None)
 	p.waitFor("sent 1")

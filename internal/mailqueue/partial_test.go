@@ -193,7 +193,7 @@ func TestTenThousandMailsAndAServerThatHangs(t *testing.T) {
 	o := options
 	o.SendTimeout, o.PerSecond, o.RetryMin, o.RetryMax = 100*time.Millisecond, 100_000, time.Hour, time.Hour
 	p.says(func(enroll.Mail) error {
-		time.Sleep(o.SendTimeout) // the server does not answer
+		time.Sleep(o.SendTimeout) //nolint:forbidigo // for so long the server does not answer
 		return &enroll.SendError{Code: enroll.MailDeferred}
 	})
 	p.worker(p.store, o)
