@@ -47,7 +47,7 @@ func TestTimingCallingOffALargeRunDelaysNobodyElse(t *testing.T) {
 		for !until() {
 			n++
 			p.ask("other", n)
-			time.Sleep(10 * time.Millisecond) // the trickle is the measure, not a guess
+			time.Sleep(10 * time.Millisecond) //nolint:forbidigo // the pace of the trickle
 		}
 		p.waitUntilDrained()
 		waits := pgtest.Query[float64](t, p.url, `

@@ -236,7 +236,7 @@ func (o *observer) Settle(ctx context.Context, runs []enroll.RunID, terms enroll
 		}
 		o.mu.Unlock()
 	}()
-	time.Sleep(o.delay)
+	time.Sleep(o.delay) //nolint:forbidigo // in which another may come
 	return o.Ledger.Settle(ctx, runs, terms)
 }
 
@@ -312,7 +312,7 @@ func TestLanes(t *testing.T) {
 		for i := range 60 {
 			p.ask("a", i)
 			p.waitUntilDrained()
-			time.Sleep(time.Duration(i) * 2 * time.Millisecond) // 0 to 120 ms: before, at and after the end
+			time.Sleep(time.Duration(i) * 2 * time.Millisecond) //nolint:forbidigo // 0 to 120 ms: before, at and after the end
 		}
 		waitUntilSettled(t, 60, w)
 	})

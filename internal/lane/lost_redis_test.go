@@ -98,17 +98,16 @@ func TestTimingARingIsLost(t *testing.T) {
 // settled the line meanwhile, only the next request brings another lane.
 func (p *place) askUntil(slug string, n int, is func() bool) int {
 	p.t.Helper()
-	testwait.Until(p.t, "a request is settled by its task", func() bool {
-		p.ask(slug, n)
-		n++
-		p.waitUntilDrained()
-		for !is() {
-			if p.laneLocks() == 0 {
-				return false
-			}
-			time.Sleep(10 * time.Millisecond)
+	asking := true
+	testwait.Until(p.t, "what a request brings about", func() bool {
+		if asking {
+			p.ask(slug, n)
+			n++
+			p.waitUntilDrained()
 		}
-		return true
+		done := is()
+		asking = p.laneLocks() == 0
+		return done
 	})
 	return n
 }

@@ -66,7 +66,7 @@ func TestWithoutRedis(t *testing.T) {
 		if err := p.client.FlushAll(context.Background()).Err(); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(300 * time.Millisecond) // nobody asks in the very instant of the loss
+		time.Sleep(300 * time.Millisecond) //nolint:forbidigo // the sender remembers for a quarter of a second which queues Redis knows
 		p.ask("a", 100)
 		p.waitUntilDrained()
 		testwait.Until(t, "Redis knows the queue again", func() bool {

@@ -22,24 +22,27 @@ import (
 	"github.com/lastseat/lastseat/internal/testwait"
 )
 
-// slowLedger takes its time.
-type slowLedger struct {
+// gatedLedger lets nothing pass before its gates are opened, those that are not
+// nil.
+type gatedLedger struct {
 	lane.Ledger
-	settle, look time.Duration
-	settling     atomic.Int64 // how often it was asked to settle
+	settle, look chan struct{} // closed = open
+	settling     atomic.Int64  // how often it was asked to settle
 }
 
-func (s *slowLedger) Settle(ctx context.Context, runs []enroll.RunID, terms enroll.Terms) (map[enroll.RunID]enroll.Progress, error) {
-	s.settling.Add(1)
-	time.Sleep(s.settle)
-	return s.Ledger.Settle(ctx, runs, terms)
-}
-
-func (s *slowLedger) LinesBehind(ctx context.Context, runs []enroll.RunID, age time.Duration) ([]enroll.Behind, error) {
-	if runs == nil {
-		time.Sleep(s.look)
+func (g *gatedLedger) Settle(ctx context.Context, runs []enroll.RunID, terms enroll.Terms) (map[enroll.RunID]enroll.Progress, error) {
+	g.settling.Add(1)
+	if g.settle != nil {
+		<-g.settle
 	}
-	return s.Ledger.LinesBehind(ctx, runs, age)
+	return g.Ledger.Settle(ctx, runs, terms)
+}
+
+func (g *gatedLedger) LinesBehind(ctx context.Context, runs []enroll.RunID, age time.Duration) ([]enroll.Behind, error) {
+	if runs == nil && g.look != nil {
+		<-g.look
+	}
+	return g.Ledger.LinesBehind(ctx, runs, age)
 }
 
 // hangingLocks are lane locks whose pings hang until answers is closed, whatever
@@ -89,11 +92,16 @@ func TestLanesInTrouble(t *testing.T) {
 		t.Parallel()
 		p := newPlace(t)
 		enrolltest.OpenRun(t, p.store, "a", nil)
-		slow := &slowLedger{Ledger: p.store, settle: 2 * time.Second}
-		w := p.worker(slow, func(o *lane.Options) { o.ShutdownTimeout = 500 * time.Millisecond })
+		const timeout = 500 * time.Millisecond
+		gated := &gatedLedger{Ledger: p.store, settle: make(chan struct{})}
+		w := p.worker(gated, func(o *lane.Options) { o.ShutdownTimeout = timeout })
 		p.ask("a", 1)
-		testwait.Until(t, "the settlement has begun", func() bool { return slow.settling.Load() > 0 })
-		w.stop()
+		testwait.Until(t, "the settlement has begun", func() bool { return gated.settling.Load() > 0 })
+		stopped := make(chan struct{})
+		go func() { w.stop(); close(stopped) }()
+		time.Sleep(2 * timeout) //nolint:forbidigo // that timeout passes
+		close(gated.settle)
+		testwait.Receive(t, "the worker stops", stopped)
 		pgtest.RequireSound(t, p.url)
 	})
 
@@ -101,20 +109,22 @@ func TestLanesInTrouble(t *testing.T) {
 		t.Parallel()
 		p := newPlace(t)
 		enrolltest.OpenRun(t, p.store, "a", nil)
-		slow := &slowLedger{Ledger: p.store, settle: 5 * time.Second} // longer than an idle lock session lives
-		w := p.worker(slow, nil)
+		gated := &gatedLedger{Ledger: p.store, settle: make(chan struct{})}
+		w := p.worker(gated, func(o *lane.Options) { o.ShutdownTimeout = testwait.Limit })
 		p.ask("a", 1)
-		testwait.Until(t, "the settlement has begun", func() bool { return slow.settling.Load() > 0 })
+		testwait.Until(t, "the settlement has begun", func() bool { return gated.settling.Load() > 0 })
 		began := time.Now()
 		stopped := make(chan struct{})
 		go func() { w.stop(); close(stopped) }()
-		for time.Since(began) < slow.settle-time.Second {
+		testwait.Until(t, "an idle lock session would have ended", func() bool {
 			if n := p.laneLocks(); n != 1 {
-				t.Fatalf("%s after SIGTERM %d locks are held", time.Since(began), n)
+				t.Errorf("%s after SIGTERM %d locks are held", time.Since(began), n)
+				return true
 			}
-			time.Sleep(100 * time.Millisecond)
-		}
-		<-stopped
+			return time.Since(began) > lane.IdleLocks+time.Second
+		})
+		close(gated.settle)
+		testwait.Receive(t, "the worker stops", stopped)
 		if n := p.laneLocks(); n != 0 {
 			t.Errorf("%d locks are held at the end", n)
 		}
@@ -123,8 +133,10 @@ func TestLanesInTrouble(t *testing.T) {
 	t.Run("a slow look at all runs does not cost the lock connection", func(t *testing.T) {
 		t.Parallel()
 		p := newPlace(t)
-		w := p.worker(&slowLedger{Ledger: p.store, look: 4 * time.Second}, nil)
-		time.Sleep(2 * lane.IdleLocks)
+		gated := &gatedLedger{Ledger: p.store, look: make(chan struct{})}
+		defer close(gated.look)
+		w := p.worker(gated, nil)
+		time.Sleep(2 * lane.IdleLocks) //nolint:forbidigo // an idle lock session would have ended
 		if n := w.metric("lastseat_lane_locks_lost_total", ""); n > 0 {
 			t.Errorf("it was lost %v times", n)
 		}
