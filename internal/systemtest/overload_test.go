@@ -111,9 +111,10 @@ func (c *crush) offer(perSecond float64, d time.Duration) (memory float64) {
 	var wg sync.WaitGroup
 	began := time.Now()
 	wg.Go(func() { // beside them, or they would come in bursts
-		for time.Since(began) < d {
+		look := time.NewTicker(500 * time.Millisecond)
+		defer look.Stop()
+		for ; time.Since(began) < d; <-look.C {
 			memory = max(memory, c.api.memory())
-			time.Sleep(500 * time.Millisecond)
 		}
 	})
 	tick := time.NewTicker(5 * time.Millisecond)

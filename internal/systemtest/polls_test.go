@@ -58,7 +58,7 @@ func hold(t testing.TB, people int) (h held) {
 	testwait.Until(t, "all polls are held", func() bool { return api.metric("lastseat_people_waiting") == float64(people) })
 	h.memory = api.memory() - before
 	began, used := time.Now(), api.cpu()
-	time.Sleep(6 * time.Second) // two looks at everybody
+	time.Sleep(6 * time.Second) //nolint:forbidigo // in which it looks at everybody twice
 	h.cpu = 100 * float64(api.cpu()-used) / float64(time.Since(began))
 	h.post = s.speed(api, 1000)
 

@@ -73,14 +73,14 @@ var recoveries = []recovery{
 	{name: "Redis killed, back empty after a second", within: 3 * time.Second, tested: true, fault: func(s *stage, _ *worker) time.Time {
 		from := s.now()
 		s.redis.Kill()
-		time.Sleep(time.Second)
+		time.Sleep(time.Second) //nolint:forbidigo // for so long there is no Redis
 		s.redis.Restart()
 		return from
 	}},
 	{name: "Redis hangs for five seconds", within: 3 * time.Second, fault: func(s *stage, _ *worker) time.Time {
 		from := s.now()
 		s.redis.Freeze()
-		time.Sleep(5 * time.Second)
+		time.Sleep(5 * time.Second) //nolint:forbidigo // for so long it hangs
 		s.redis.Thaw()
 		return from
 	}},
@@ -195,8 +195,7 @@ func (s *stage) standstill(r recovery) time.Duration {
 		w = workers[1]
 	}
 	from := r.fault(s, w)
-	// Until whoever might have noticed late has noticed.
-	time.Sleep(6 * time.Second)
+	time.Sleep(6 * time.Second) //nolint:forbidigo // whoever might notice late has noticed by then
 	stop()
 	testwait.Until(s.t, "the line is decided", func() bool {
 		return pgtest.Query[bool](s.t, s.url, `

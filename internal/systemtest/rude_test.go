@@ -88,7 +88,7 @@ func TestTimingSlowClients(t *testing.T) {
 				if _, err := conn.Write([]byte{b}); err != nil {
 					break
 				}
-				time.Sleep(250 * time.Millisecond)
+				time.Sleep(250 * time.Millisecond) //nolint:forbidigo // so slow is the client
 			}
 		})
 		slow.Go(func() {
@@ -107,7 +107,7 @@ func TestTimingSlowClients(t *testing.T) {
 				if _, err := conn.Write([]byte{b}); err != nil {
 					return
 				}
-				time.Sleep(250 * time.Millisecond)
+				time.Sleep(250 * time.Millisecond) //nolint:forbidigo // so slow is the client
 			}
 		})
 		slow.Go(func() {
@@ -124,7 +124,7 @@ func TestTimingSlowClients(t *testing.T) {
 				if _, err := conn.Write([]byte("GET /v1/runs HTTP/1.1\r\nHost: api\r\n\r\n")); err != nil {
 					break
 				}
-				time.Sleep(20 * time.Millisecond)
+				time.Sleep(20 * time.Millisecond) //nolint:forbidigo // so often it asks
 			}
 			testwait.Promised(t, "sending a client away that reads nothing", time.Since(began), writeTimeout+9*time.Second)
 		})
