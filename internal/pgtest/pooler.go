@@ -100,11 +100,11 @@ func runPooler(t testing.TB, program, file, address string, credential *syscall.
 		_ = cmd.Process.Kill()
 		<-exited
 	})
-	for deadline := time.Now().Add(testwait.Limit); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(testwait.Limit); time.Now().Before(deadline); {
 		select {
 		case <-exited:
 			return fmt.Errorf("pgbouncer exited: %s", said.String())
-		default:
+		case <-time.After(10 * time.Millisecond):
 		}
 		dialer := net.Dialer{Timeout: time.Second}
 		if c, err := dialer.DialContext(context.Background(), "tcp", address); err == nil {
