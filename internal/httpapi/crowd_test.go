@@ -13,7 +13,7 @@ import (
 )
 
 func TestTimingCrowd_that_waits_for_one_run_hears_at_once_and_with_few_reads(t *testing.T) {
-	t.Parallel()
+	testwait.ParallelUnlessTiming(t)
 	const people, places = 300, 20
 	s := start(t, place{redis: redistest.Start(t)})
 	s.later = true

@@ -34,7 +34,7 @@ func (p *place) seated(slug string, people int) {
 // others ask for seats of another run, and compares how long those wait with how
 // long they wait without it.
 func TestTimingCallingOffALargeRunDelaysNobodyElse(t *testing.T) {
-	t.Parallel()
+	testwait.ParallelUnlessTiming(t)
 	const large = 10_000
 	p := newPlace(t)
 	enrolltest.OpenRun(t, p.store, "large", nil)

@@ -42,7 +42,6 @@ func aMailIsInterrupted(left string, arrive int) crash {
 		if len(letters) != arrive || letters[0].to != "p0@example.org" || len(slices.Compact(letters)) != 1 {
 			t.Errorf("arrived has %+v, want one mail, %d times", letters, arrive)
 		}
-		s.promiseDecided("a", found)
 		s.requireSettled("a", seats, answers)
 	}
 }

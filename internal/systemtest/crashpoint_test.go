@@ -50,7 +50,7 @@ var crashes = map[crashpoint.Point]crash{
 	crashpoint.MailNoted:     aMailIsInterrupted("sent 1", 1),
 }
 
-// TestTimingCrashPoints shows for each point that a process dies there, and that
+// TestCrashPoints shows for each point that a process dies there, and that
 // nothing is lost. That a reply is lost and everybody lives is shown where the
 // conversation is:
 //
@@ -69,9 +69,20 @@ var crashes = map[crashpoint.Point]crash{
 //	relay, post and the queue   internal/mailqueue, TestAWordToTheQueueIsLost
 //	the answer to a mail        internal/courier, TestReuse/a_message_is_handed_over_once_…;
 //	                            TestAWorkerThatIsKilledBeforeItNotesWhatItSent
+func TestCrashPoints(t *testing.T) {
+	t.Parallel()
+	showCrashes(t, crashpoint.All()...)
+}
+
+// TestTimingCrashPoints shows for one point of each kind how soon the line moves
+// on.
 func TestTimingCrashPoints(t *testing.T) {
 	t.Parallel()
-	for _, at := range crashpoint.All() {
+	showCrashes(t, crashpoint.AcceptCommitted, crashpoint.LaneLocked, crashpoint.SettleCommitted, crashpoint.LanesLeft)
+}
+
+func showCrashes(t *testing.T, points ...crashpoint.Point) {
+	for _, at := range points {
 		t.Run(string(at), func(t *testing.T) {
 			t.Parallel()
 			show := crashes[at]
@@ -92,6 +103,9 @@ const found = 5 * time.Second
 func newCrashSite(t *testing.T) *site {
 	t.Helper()
 	s := newSite(t)
+	if strings.HasPrefix(t.Name(), "TestTiming") {
+		s.promised = found
+	}
 	s.env = []string{"LASTSEAT_WORKER_SWEEP_INTERVAL=200ms", "LASTSEAT_WORKER_SWEEP_ALL_INTERVAL=500ms", "LASTSEAT_WORKER_LANE_IDLE=200ms"}
 	return s
 }

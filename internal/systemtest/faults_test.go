@@ -67,7 +67,7 @@ func TestTimingARushInWhich(t *testing.T) {
 				}
 				test.fault(t, s, w, other)
 			})
-			s.promiseDecided("a", test.within)
+			s.promised = test.within
 			s.requireSettled("a", seats, answers)
 		})
 	}
@@ -102,7 +102,7 @@ func TestTimingAnAPIThatIsKilled(t *testing.T) {
 	s.start("worker")
 	answers := s.rush("a", people, apis, func() { apis[0].signal(syscall.SIGKILL) })
 	// Nobody's place was lost or doubled by asking again at the other API.
-	s.promiseDecided("a", 5*time.Second)
+	s.promised = 5 * time.Second
 	s.requireSettled("a", seats, answers)
 }
 

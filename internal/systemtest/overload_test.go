@@ -194,7 +194,7 @@ func (c *crush) overload(gathering int, d, usual time.Duration) (o overloaded) {
 }
 
 func TestTimingThreeTimesWhatCanBeAccepted(t *testing.T) {
-	t.Parallel()
+	testwait.ParallelUnlessTiming(t)
 	const gathering = 40 // 160 a second
 	c := newCrush(t, gathering)
 	o := c.overload(gathering, 4*time.Second, time.Second)

@@ -123,7 +123,7 @@ func letOpen(t testing.TB, files uint64) {
 }
 
 func TestTimingPollsOfACrowd(t *testing.T) {
-	t.Parallel()
+	testwait.ParallelUnlessTiming(t)
 	const people = 2000
 	h := hold(t, people)
 	// Bounds by cause, on a machine that runs other tests: a goroutine and two

@@ -57,6 +57,8 @@ type site struct {
 	redis *redistest.Server
 	env   []string // of the programs, more than what start gives them
 	files int      // the programs' limit on open files, 0 = that of the tests
+
+	promised time.Duration // in which a line is decided after the last answer; 0 = nothing is promised
 }
 
 func newSite(t testing.TB) *site {
@@ -224,20 +226,15 @@ func (s *site) requireSettled(run string, seats int, answers []told) {
 	}
 }
 
-// promiseDecided waits until the run's line is decided, which is promised within
-// that time of the last answer.
-func (s *site) promiseDecided(run string, within time.Duration) {
-	s.t.Helper()
-	began := time.Now()
-	s.requireDecided(run)
-	testwait.Promised(s.t, "the line decided after the last answer", time.Since(began), within)
-}
-
 // requireDecided waits until the run's line is decided.
 func (s *site) requireDecided(run string) {
 	s.t.Helper()
+	began := time.Now()
 	testwait.Until(s.t, "the line is decided", func() bool {
 		return pgtest.Query[bool](s.t, s.url, `
 			SELECT l.last_ticket = r.settled_ticket FROM runs r JOIN lines l ON l.run_id = r.id WHERE r.slug = $1`, run)[0]
 	})
+	if s.promised > 0 {
+		testwait.Promised(s.t, "deciding the line after the last answer", time.Since(began), s.promised)
+	}
 }

@@ -8,7 +8,7 @@ import (
 )
 
 // TimingVariable is set by `make test-timing`, which runs the tests that compare
-// durations, one at a time and with nothing beside them.
+// durations, a few at a time and with nothing else beside them.
 const TimingVariable = "LASTSEAT_TEST_TIMING"
 
 // timingPrefix begins the names of the tests that `make test-timing` runs.
@@ -17,6 +17,15 @@ const timingPrefix = "TestTiming"
 // Timing reports whether promised times and rates are asserted in this run.
 // Elsewhere a slow machine is no failure.
 func Timing() bool { return os.Getenv(TimingVariable) != "" }
+
+// ParallelUnlessTiming is t.Parallel for a test that keeps the machine busy: where
+// promised times are asserted, it runs alone.
+func ParallelUnlessTiming(t *testing.T) {
+	t.Helper()
+	if !Timing() {
+		t.Parallel()
+	}
+}
 
 // Promised compares how long something took with the promised time. It fails the
 // test only if Timing, and logs both times otherwise. The name of a test that
