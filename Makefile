@@ -23,7 +23,7 @@ dev = mkdir -p .dev/bin && new=.dev/bin/dev.$$$$ && \
 	exec .dev/bin/dev
 
 .DEFAULT_GOAL := help
-.PHONY: help run test fuzz rush chaos oversell bench bench-against lint build
+.PHONY: help run test test-timing fuzz rush chaos oversell bench bench-against lint build
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -33,6 +33,13 @@ run: ## Postgres, Redis, API and worker in the foreground, with example courses 
 
 test: ## the whole suite with -race; ARGS="-run Settle ./internal/enroll" for a part of it
 	@$(dev) test $(ARGS)
+
+# Only the packages that have such tests are built. A test that compares durations and is not run here fails in `make test`.
+# These wait most of the time; those that keep the machine busy run alone (testwait.ParallelUnlessTiming).
+timed = $$(grep -rlE '^func TestTiming' --include='*_test.go' ./cmd ./internal | xargs -n 1 dirname | sort -u)
+
+test-timing: ## the promised times: the tests that compare durations, on a machine that does nothing else
+	@export LASTSEAT_TEST_TIMING=1 && $(dev) test -count=1 -p=1 -parallel=4 -run='^TestTiming' $(timed)
 
 fuzz: ## every fuzz test for SECONDS=5, one after the other; says where an input is saved that makes one fail
 	@$(dev) fuzz -seconds=$(or $(SECONDS),5)

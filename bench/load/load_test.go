@@ -12,6 +12,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/lastseat/lastseat/internal/testwait"
 )
 
 // TestDo reads answers as servers may write them.
@@ -151,13 +153,15 @@ func TestAskEndsWithItsContext(t *testing.T) {
 	address, asked := newServer(t, time.Hour)
 	ctx, cancel := context.WithCancelCause(t.Context())
 	why := errors.New("enough")
+	c := newClient(t, address, 3)
+	ended := make(chan error, 1)
 	go func() {
-		for asked.Load() < 3 {
-			time.Sleep(time.Millisecond)
-		}
-		cancel(why)
+		_, err := c.Ask(ctx, Crowd{Requests: requests(10)})
+		ended <- err
 	}()
-	if _, err := newClient(t, address, 3).Ask(ctx, Crowd{Requests: requests(10)}); !errors.Is(err, why) {
+	testwait.Until(t, "three requests are on their way", func() bool { return asked.Load() == 3 })
+	cancel(why)
+	if err := testwait.Receive(t, "asking ends", ended); !errors.Is(err, why) {
 		t.Errorf("got %v", err)
 	}
 }

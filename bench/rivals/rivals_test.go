@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
@@ -18,6 +17,7 @@ import (
 	"github.com/lastseat/lastseat/bench/load"
 	"github.com/lastseat/lastseat/internal/pgtest"
 	"github.com/lastseat/lastseat/internal/redistest"
+	"github.com/lastseat/lastseat/internal/testwait"
 )
 
 // stage is a contender that can be asked.
@@ -81,18 +81,13 @@ func (s *stage) ask(conns int, requests [][]byte) map[int]int {
 // decided waits until so many requests have an outcome.
 func (s *stage) decided(n int) {
 	s.t.Helper()
-	for end := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+	testwait.Until(s.t, fmt.Sprintf("%d requests are decided", n), func() bool {
 		got, err := Decided(s.t.Context(), s.Contender, s.conn)
 		if err != nil {
 			s.t.Fatal(err)
 		}
-		if got == n {
-			return
-		}
-		if time.Now().After(end) {
-			s.t.Fatalf("%d of %d requests are decided", got, n)
-		}
-	}
+		return got == n
+	})
 }
 
 func (s *stage) count() Counted {

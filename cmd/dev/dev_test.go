@@ -12,7 +12,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
+
+	"github.com/lastseat/lastseat/internal/testwait"
 )
 
 // The test binary is its own second process: with this variable it runs one of these instead of the tests, says
@@ -126,12 +127,7 @@ func (o *output) String() string {
 // eventually polls until check is true.
 func eventually(t *testing.T, what string, check func() bool) {
 	t.Helper()
-	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
-		if check() {
-			return
-		}
-	}
-	t.Fatalf("waited in vain until %s", what)
+	testwait.Until(t, what, check)
 }
 
 func TestRun(t *testing.T) {

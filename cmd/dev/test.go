@@ -93,7 +93,7 @@ func goTestArgs(race bool, args []string) []string {
 		all = append(all, "-race")
 	}
 	// Most tests wait for services and processes and not for a core.
-	all = append(all, "-shuffle=on", "-parallel=6")
+	all = append(all, "-shuffle=on", "-parallel=6", "-timeout=30m")
 	if !hasPackage(args) {
 		all = append(all, "./...")
 	}

@@ -61,13 +61,3 @@ func Submission(run, email, key string) enroll.Submission {
 	}
 	return sub
 }
-
-// WaitUntil polls for something that must become true.
-func WaitUntil(t testing.TB, is func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(15 * time.Second); !is(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatal("it did not happen within 15 seconds")
-		}
-	}
-}

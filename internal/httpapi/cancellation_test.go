@@ -13,6 +13,7 @@ import (
 
 	"github.com/lastseat/lastseat/internal/enroll"
 	"github.com/lastseat/lastseat/internal/httpapi"
+	"github.com/lastseat/lastseat/internal/testwait"
 )
 
 func TestCancellation(t *testing.T) {
@@ -230,13 +231,13 @@ func TestCancellation_of_which_nobody_knows_how_it_ended(t *testing.T) {
 
 func TestCancellation_that_may_have_been_accepted_can_be_tried_again(t *testing.T) {
 	t.Parallel()
-	s := start(t, place{commitTimeout: 2 * time.Second}) // half of it suffices for a first try on a busy machine
+	s := start(t, place{commitTimeout: 5 * time.Second}) // half of it suffices for a first try on a busy machine
 	s.addRun("go-1", seats(1))
 	r := s.register("go-1", ada, adaEmail)
 	release := s.block("go-1")
 	s.cancel(r).expectProblem(http.StatusServiceUnavailable, "outcome_unknown", "")
 	release()
-	eventually(t, "it is accepted", func() bool { return s.cancel(r).status == http.StatusAccepted })
+	testwait.Until(t, "it is accepted", func() bool { return s.cancel(r).status == http.StatusAccepted })
 	s.settle()
 	s.expectOutcomes("cancelled", r)
 }

@@ -8,6 +8,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/lastseat/lastseat/internal/testwait"
 )
 
 // client sends requests and holds everything that passes against the contract.
@@ -33,7 +35,7 @@ func newClient(t testing.TB, base string, log *logBook) *client {
 	}
 	return &client{t: t, base: base, log: log, contract: c, http: &http.Client{
 		Transport: &http.Transport{MaxIdleConnsPerHost: 400},
-		Timeout:   time.Minute,
+		Timeout:   testwait.Limit,
 	}}
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/lastseat/lastseat/internal/enroll"
 	"github.com/lastseat/lastseat/internal/httpapi"
 	"github.com/lastseat/lastseat/internal/pgtest"
+	"github.com/lastseat/lastseat/internal/testwait"
 )
 
 // TestKey_belongs_to_a_kind_of_caller: who sends an organiser's key gets neither
@@ -158,7 +159,7 @@ func TestKey_that_one_body_could_not_use(t *testing.T) {
 	var behind []func() []answer
 	for i, body := range []string{inside, outside, inside, outside} { // in this order
 		behind = append(behind, inTheBackground(func() answer { return s.ask("closed", body, key, "k", "Authorization", bearer) }))
-		eventually(t, "it waits", func() bool { return s.waiting() == i+1 })
+		testwait.Until(t, "it waits", func() bool { return s.waiting() == i+1 })
 	}
 	release()
 	first()[0].expect(http.StatusAccepted)
@@ -179,10 +180,10 @@ func TestUnknownOutcome_with_a_key(t *testing.T) {
 	t.Parallel()
 	database := pgtest.URL(t)
 	proxy := pgtest.NewProxy(t, database)
-	s := start(t, place{database: database, through: proxy.URL(), commitTimeout: 2 * time.Second})
+	s := start(t, place{database: database, through: proxy.URL(), commitTimeout: 5 * time.Second})
 	s.addRun("go-1", nil)
 	var r registration
-	eventually(t, "it is accepted", func() bool { // a slow machine needs more than one try
+	testwait.Until(t, "it is accepted", func() bool { // a slow machine needs more than one try
 		a := s.post("go-1", ada, adaEmail, key, "k")
 		if a.status == http.StatusAccepted {
 			r = a.registration()
@@ -197,7 +198,7 @@ func TestUnknownOutcome_with_a_key(t *testing.T) {
 		t.Errorf("it names %q and says %q", a.header.Get("Location"), p.Detail)
 	}
 	proxy.Set(pgtest.None)
-	eventually(t, "it is back", func() bool {
+	testwait.Until(t, "it is back", func() bool {
 		a := s.post("go-1", ada, adaEmail, key, "k")
 		return a.status == http.StatusAccepted && a.registration().ID == r.ID
 	})

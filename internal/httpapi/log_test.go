@@ -59,7 +59,7 @@ func TestLog_holds_no_secret(t *testing.T) {
 	t.Parallel()
 	database := pgtest.URL(t)
 	proxy := pgtest.NewProxy(t, database)
-	s := start(t, place{database: database, through: proxy.URL(), redis: redistest.Start(t), commitTimeout: 2 * time.Second})
+	s := start(t, place{database: database, through: proxy.URL(), redis: redistest.Start(t), commitTimeout: 5 * time.Second})
 	startWorker(t, s)
 	s.addRun("go-1", seats(1))
 	for _, secret := range []string{"Quixotic", "quixotic", "secret.example", s.base, "abcd-wait", "4e0a4f06-7ac7", "letmein", organiserToken} {
@@ -129,7 +129,7 @@ func TestLog_holds_no_path(t *testing.T) {
 	t.Parallel()
 	database := pgtest.URL(t)
 	proxy := pgtest.NewProxy(t, database)
-	s := start(t, place{database: database, through: proxy.URL(), commitTimeout: 2 * time.Second})
+	s := start(t, place{database: database, through: proxy.URL(), commitTimeout: 5 * time.Second})
 	s.addRun("go-1", nil)
 	id := uuid.New()
 	pieces := []string{id.String(), strings.ReplaceAll(id.String(), "-", ""), strings.ToUpper(id.String()), "no-such-run"}

@@ -5,9 +5,8 @@ import (
 	"log/slog"
 	"testing"
 
-	"go.uber.org/goleak"
-
 	"github.com/lastseat/lastseat/internal/taskqueue"
+	"github.com/lastseat/lastseat/internal/testwait"
 )
 
 func TestMain(m *testing.M) {
@@ -17,5 +16,5 @@ func TestMain(m *testing.M) {
 		panic(err)
 	}
 	taskqueue.LogRedis(slog.New(slog.DiscardHandler)) // one for the whole process
-	goleak.VerifyTestMain(m)
+	testwait.Main(m)
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/lastseat/lastseat/internal/redistest"
+	"github.com/lastseat/lastseat/internal/testwait"
 )
 
 func TestNews_of_a_promotion_and_of_a_cancellation_come_at_once(t *testing.T) {
@@ -46,7 +47,7 @@ func TestNews_of_a_promotion_and_of_a_cancellation_come_at_once(t *testing.T) {
 	for i := range 2 {
 		before := s.reads.ids.Load()
 		answers := inTheBackground(follow(crowd[i]), follow(crowd[i+1]))
-		eventually(t, "both are held", func() bool { return s.watch.Waiting() == 2 && s.reads.ids.Load() >= before+2 })
+		testwait.Until(t, "both are held", func() bool { return s.watch.Waiting() == 2 && s.reads.ids.Load() >= before+2 })
 		s.cancel(crowd[i]).expect(http.StatusAccepted)
 		all := answers()
 		heard(all[0], "cancelled")
@@ -54,7 +55,7 @@ func TestNews_of_a_promotion_and_of_a_cancellation_come_at_once(t *testing.T) {
 	}
 	before := s.reads.ids.Load()
 	answers := inTheBackground(follow(crowd[2]), follow(crowd[3]))
-	eventually(t, "both are held", func() bool { return s.watch.Waiting() == 2 && s.reads.ids.Load() >= before+2 })
+	testwait.Until(t, "both are held", func() bool { return s.watch.Waiting() == 2 && s.reads.ids.Load() >= before+2 })
 	s.organise(http.MethodPost, "/v1/runs/go-1/call-off", "").expect(http.StatusAccepted)
 	for _, a := range answers() {
 		heard(a, "cancelled")

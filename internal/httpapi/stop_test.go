@@ -7,9 +7,11 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/lastseat/lastseat/internal/testwait"
 )
 
-func TestStop_lets_everybody_go_with_an_answer(t *testing.T) {
+func TestTimingStop_lets_everybody_go_with_an_answer(t *testing.T) {
 	t.Parallel()
 	s := start(t, place{})
 	s.addRun("go-1", nil)
@@ -20,19 +22,20 @@ func TestStop_lets_everybody_go_with_an_answer(t *testing.T) {
 		func() answer { return s.get(r.Links.Self + "?wait=25") },
 		func() answer { return s.poll(r.Links.Self+"?wait=25", tag) },
 	)
-	eventually(t, "both are held", func() bool { return s.reads.ids.Load() == before+2 })
+	testwait.Until(t, "both are held", func() bool { return s.reads.ids.Load() == before+2 })
 	stopping := time.Now()
 	s.end()
 	held := answers()
 	held[0].expect(http.StatusOK)
 	held[1].expect(http.StatusNotModified)
-	if took := time.Since(stopping); held[0].registration().Status != "queued" || took > 5*time.Second {
-		t.Errorf("after %v it is %s", took, held[0].body)
+	testwait.Promised(t, "an answer to those who are held", time.Since(stopping), 5*time.Second)
+	if held[0].registration().Status != "queued" {
+		t.Errorf("it is %s", held[0].body)
 	}
 	// Who comes while the server is about to stop is not held either.
-	if a := s.get(r.Links.Self + "?wait=25"); a.status != http.StatusOK || a.took > 5*time.Second {
-		t.Errorf("got %d after %v", a.status, a.took)
-	}
+	a := s.get(r.Links.Self + "?wait=25")
+	a.expect(http.StatusOK)
+	testwait.Promised(t, "an answer to one who comes then", a.took, 5*time.Second)
 }
 
 func TestStop_waits_for_what_is_being_accepted(t *testing.T) {
@@ -43,11 +46,11 @@ func TestStop_waits_for_what_is_being_accepted(t *testing.T) {
 	first := inTheBackground(func() answer { return s.post("go-1", ada, adaEmail) })
 	s.blocked(1)
 	second := inTheBackground(func() answer { return s.post("go-1", "Grace Hopper", "grace@example.org") })
-	eventually(t, "the second waits", func() bool { return s.waiting() == 1 })
+	testwait.Until(t, "the second waits", func() bool { return s.waiting() == 1 })
 
 	stopped := make(chan error, 1)
 	go func() { stopped <- s.server.Shutdown(context.WithoutCancel(t.Context())) }()
-	eventually(t, "nobody is let in any more", func() bool {
+	testwait.Until(t, "nobody is let in any more", func() bool {
 		conn, err := net.Dial("tcp", strings.TrimPrefix(s.base, "http://"))
 		if err == nil {
 			_ = conn.Close() // it was too early

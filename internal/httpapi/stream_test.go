@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/lastseat/lastseat/internal/pgtest"
+	"github.com/lastseat/lastseat/internal/testwait"
 )
 
 // longLine puts so many entries of about a kilobyte into the line of a new run.
@@ -100,7 +101,7 @@ func TestLine_stops_when_the_client_leaves(t *testing.T) {
 		t.Fatal(err)
 	}
 	leave()
-	eventually(t, "the request ends", func() bool { return strings.Contains(s.log.String(), `"route":"/v1/runs/:run/line"`) })
+	testwait.Until(t, "the request ends", func() bool { return strings.Contains(s.log.String(), `"route":"/v1/runs/:run/line"`) })
 	if text := s.log.String(); strings.Contains(text, `"level":"ERROR"`) || strings.Contains(text, `"level":"WARN"`) {
 		t.Error("that a client left is logged as trouble")
 	}

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+
+	"github.com/lastseat/lastseat/internal/testwait"
 )
 
 var (
@@ -187,7 +189,7 @@ func (h *world) sendBytes() {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	_ = conn.SetDeadline(time.Now().Add(20 * time.Second))
+	_ = conn.SetDeadline(time.Now().Add(testwait.Limit))
 	_, _ = io.WriteString(conn, strings.Join(lines, "\r\n")+"\r\n\r\n0\r\n\r\n") // it may have had enough before the end
 	reader := bufio.NewReader(conn)
 	response, err := http.ReadResponse(reader, nil)

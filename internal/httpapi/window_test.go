@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/lastseat/lastseat/internal/enroll"
+	"github.com/lastseat/lastseat/internal/testwait"
 )
 
 func window(opens, closes time.Time) func(*enroll.Run) {
@@ -42,7 +43,7 @@ func TestWindow(t *testing.T) {
 		s.addRun("soon", seats(1), window(opens, opens.Add(hour)))
 		refused := 0
 		var a answer
-		eventually(t, "it is open", func() bool {
+		testwait.Until(t, "it is open", func() bool {
 			if a = s.post("soon", "Ada Lovelace", "ada@example.org"); a.status == http.StatusAccepted {
 				return true
 			}
@@ -58,7 +59,7 @@ func TestWindow(t *testing.T) {
 		closes := time.Now().Add(300 * time.Millisecond).Truncate(time.Microsecond)
 		s.addRun("closing", nil, window(closes.Add(-hour), closes))
 		var last time.Time
-		eventually(t, "it is closed", func() bool {
+		testwait.Until(t, "it is closed", func() bool {
 			a := s.post("closing", "Ada Lovelace", "ada@example.org")
 			if a.status == http.StatusAccepted {
 				last = a.registration().AcceptedAt

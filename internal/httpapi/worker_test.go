@@ -16,6 +16,7 @@ import (
 	"github.com/lastseat/lastseat/internal/pubsub"
 	"github.com/lastseat/lastseat/internal/redistest"
 	"github.com/lastseat/lastseat/internal/taskqueue"
+	"github.com/lastseat/lastseat/internal/testwait"
 )
 
 // startWorker runs a worker for the service, put together as cmd/worker does it,
@@ -45,7 +46,7 @@ func startWorker(t testing.TB, s *service) {
 	run(t, announcer.Run) // stops last
 	run(t, settler.Run)
 	run(t, supervisor.Run)
-	eventually(t, "the worker is ready and hears", func() bool {
+	testwait.Until(t, "the worker is ready and hears", func() bool {
 		channels, err := messages.PubSubChannels(t.Context(), "*").Result()
 		return err == nil && len(channels) == 2 && supervisor.Ready(t.Context()) == nil
 	})

@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/lastseat/lastseat/internal/enrolltest"
 	"github.com/lastseat/lastseat/internal/httpserver"
+	"github.com/lastseat/lastseat/internal/testwait"
 )
 
 // served is a server whose requests to /held take until they are let go.
@@ -76,7 +76,7 @@ func (s *served) dial(text string) net.Conn {
 
 // answer reads the next answer, nil if none comes.
 func answer(c net.Conn) *http.Response {
-	_ = c.SetReadDeadline(time.Now().Add(20 * time.Second))
+	_ = c.SetReadDeadline(time.Now().Add(testwait.Limit))
 	a, err := http.ReadResponse(bufio.NewReader(c), nil)
 	if err != nil {
 		return nil
@@ -98,7 +98,7 @@ func TestServe_refuses_connections_beyond_its_bound(t *testing.T) {
 	for range 3 {
 		held = append(held, s.dial(long))
 	}
-	enrolltest.WaitUntil(t, func() bool { return s.held.Load() == 3 })
+	testwait.Until(t, "three requests are held", func() bool { return s.held.Load() == 3 })
 	for range 5 {
 		a := answer(s.dial(short))
 		if a == nil || a.StatusCode != http.StatusServiceUnavailable || a.Header.Get("Retry-After") == "" || !a.Close {
@@ -115,7 +115,7 @@ func TestServe_refuses_connections_beyond_its_bound(t *testing.T) {
 		}
 	}
 	// There is room again, whether those connections stay or not.
-	enrolltest.WaitUntil(t, func() bool {
+	testwait.Until(t, "there is room again", func() bool {
 		a := answer(s.dial(short))
 		return a != nil && a.StatusCode == http.StatusOK
 	})
@@ -128,13 +128,13 @@ func TestServe_lets_no_silent_connection_keep_anybody_out(t *testing.T) {
 			t.Parallel()
 			s := serve(t, httpserver.Options{Connections: 4})
 			held := s.dial(long)
-			enrolltest.WaitUntil(t, func() bool { return s.held.Load() == 1 })
+			testwait.Until(t, "the request is held", func() bool { return s.held.Load() == 1 })
 			for range 20 {
 				s.dial(text)
 			}
 			for range 5 { // each of them needs the place of a silent one
 				var c net.Conn
-				enrolltest.WaitUntil(t, func() bool {
+				testwait.Until(t, "a request is answered", func() bool {
 					c = s.dial(short)
 					a := answer(c)
 					return a != nil && a.StatusCode == http.StatusOK

@@ -12,6 +12,7 @@ import (
 	"github.com/lastseat/lastseat/internal/lane"
 	"github.com/lastseat/lastseat/internal/pgtest"
 	"github.com/lastseat/lastseat/internal/postgres"
+	"github.com/lastseat/lastseat/internal/testwait"
 )
 
 // countedLocks are lane locks whose statements are counted.
@@ -48,7 +49,7 @@ func TestManyLinesWaitForAPlace(t *testing.T) {
 		return countedLocks{locks, &statements}, err
 	}
 	w := p.worker(p.store, func(o *lane.Options) { o.MaxLanes = 1; o.LaneIdle = 50 * time.Millisecond })
-	enrolltest.WaitUntil(t, func() bool { return w.settled("sweep") >= enough })
+	testwait.Until(t, "enough requests are settled by the sweep", func() bool { return w.settled("sweep") >= enough })
 	// Each that got a place took two, and each sweep four.
 	if n := statements.Load(); n > lines {
 		t.Errorf("%d statements about locks for %d lanes", n, enough)

@@ -18,6 +18,7 @@ import (
 	"github.com/lastseat/lastseat/internal/lane"
 	"github.com/lastseat/lastseat/internal/pgtest"
 	"github.com/lastseat/lastseat/internal/postgres"
+	"github.com/lastseat/lastseat/internal/testwait"
 )
 
 // gate holds the first goroutine that passes it after it was armed.
@@ -165,16 +166,16 @@ func TestARequestComesWhileALaneEnds(t *testing.T) {
 			g.armed.Store(true)
 			p.ask("b", 1)
 			<-g.reached
-			enrolltest.WaitUntil(t, func() bool { return !p.serving("a") })
+			testwait.Until(t, "the run is not served", func() bool { return !p.serving("a") })
 			p.ask("a", 2)
-			enrolltest.WaitUntil(t, func() bool { return p.queue("a").Size > 0 })
+			testwait.Until(t, "a task is on the queue", func() bool { return p.queue("a").Size > 0 })
 			g.open()
 			p.waitUntilDrained()
 			waitUntilSettled(t, 3, w)
 			if n := w.settled("task"); n != 3 {
 				t.Errorf("%v requests were settled by tasks, want 3", n)
 			}
-			enrolltest.WaitUntil(t, func() bool { return w.lanes() == 0 && p.laneLocks() == 0 })
+			testwait.Until(t, "no lane lives and no lock is held", func() bool { return w.lanes() == 0 && p.laneLocks() == 0 })
 		})
 	}
 }
@@ -234,9 +235,9 @@ func TestAWorkerStopsWhileItStartsALane(t *testing.T) {
 		p.locks = nil
 		second := p.worker(p.store, neverSweeps)
 		p.ask("a", 2) // which the second cannot settle, and remembers
-		enrolltest.WaitUntil(t, func() bool { return p.queue("a").Pending > 0 })
+		testwait.Until(t, "the task is on the queue", func() bool { return p.queue("a").Pending > 0 })
 		go first.stop()
-		enrolltest.WaitUntil(t, func() bool { return first.Ready(t.Context()) != nil })
+		testwait.Until(t, "the first worker has no locks", func() bool { return first.Ready(t.Context()) != nil })
 		g.open()
 		p.waitUntilDrained()
 		waitUntilSettled(t, 2, second)
@@ -256,7 +257,7 @@ func TestAWorkerStopsWhileItStartsALane(t *testing.T) {
 		second := p.worker(p.store, neverSweeps)
 		p.accept("a", 2) // and its wake-up is lost
 		go first.stop()
-		enrolltest.WaitUntil(t, func() bool { return first.Ready(t.Context()) != nil })
+		testwait.Until(t, "the first worker has no locks", func() bool { return first.Ready(t.Context()) != nil })
 		g.open()
 		p.waitUntilDrained()
 		waitUntilSettled(t, 1, first)
@@ -285,7 +286,7 @@ func TestALineWaitsForCapacityThatIsLost(t *testing.T) {
 	p.ask("b", 1)
 	p.ask("c", 1)
 	p.waitUntilDrained()
-	enrolltest.WaitUntil(t, func() bool { return w.metric("lastseat_lane_locks_lost_total", "") > 0 })
+	testwait.Until(t, "the locks are lost", func() bool { return w.metric("lastseat_lane_locks_lost_total", "") > 0 })
 	if lanes := w.lanes(); lanes > 1 {
 		t.Errorf("%v lanes", lanes)
 	}
@@ -339,7 +340,7 @@ func TestLockConnectionsAreLostAllTheTime(t *testing.T) {
 	_ = g.Wait()
 	p.waitUntilDrained()
 	waitUntilSettled(t, runs*rounds+losses, workers...)
-	enrolltest.WaitUntil(t, func() bool { return workers[0].lanes()+workers[1].lanes() == 0 && p.laneLocks() == 0 })
+	testwait.Until(t, "no lane lives and no lock is held", func() bool { return workers[0].lanes()+workers[1].lanes() == 0 && p.laneLocks() == 0 })
 	lost := workers[0].metric("lastseat_lane_locks_lost_total", "") + workers[1].metric("lastseat_lane_locks_lost_total", "")
 	if lost == 0 {
 		t.Error("no lock connection was lost")

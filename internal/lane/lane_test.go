@@ -12,7 +12,6 @@ import (
 	"github.com/hibiken/asynq"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/redis/go-redis/v9"
-	"go.uber.org/goleak"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/lastseat/lastseat/internal/enroll"
@@ -23,11 +22,12 @@ import (
 	"github.com/lastseat/lastseat/internal/pubsub"
 	"github.com/lastseat/lastseat/internal/redistest"
 	"github.com/lastseat/lastseat/internal/taskqueue"
+	"github.com/lastseat/lastseat/internal/testwait"
 )
 
 func TestMain(m *testing.M) {
 	taskqueue.LogRedis(quiet)
-	goleak.VerifyTestMain(m)
+	testwait.Main(m)
 }
 
 var quiet = slog.New(slog.DiscardHandler)
@@ -110,7 +110,7 @@ func (p *place) ask(slug string, people ...int) { p.sender.Notify(p.accept(slug,
 // waitUntilDrained waits until every line is settled.
 func (p *place) waitUntilDrained() {
 	p.t.Helper()
-	enrolltest.WaitUntil(p.t, func() bool {
+	testwait.Until(p.t, "no line is behind", func() bool {
 		behind, err := p.store.Backlogs(context.Background(), nil, 0)
 		return err == nil && len(behind) == 0
 	})
@@ -160,8 +160,8 @@ func (p *place) worker(ledger lane.Ledger, change func(*lane.Options)) *worker {
 		defer queues.Close()
 		return g.Wait()
 	})
-	enrolltest.WaitUntil(p.t, func() bool { return w.Ready(context.Background()) == nil })
-	enrolltest.WaitUntil(p.t, func() bool { // it hears
+	testwait.Until(p.t, "the worker is ready", func() bool { return w.Ready(context.Background()) == nil })
+	testwait.Until(p.t, "the worker hears wake-ups", func() bool { // it hears
 		n, err := p.client.PubSubNumSub(context.Background(), "lastseat:1:wake").Result()
 		return err != nil || n["lastseat:1:wake"] > 0
 	})
@@ -178,7 +178,7 @@ func (w *worker) settled(by string) float64 {
 // count after the commit that others see.
 func waitUntilSettled(t *testing.T, n float64, workers ...*worker) {
 	t.Helper()
-	enrolltest.WaitUntil(t, func() bool {
+	testwait.Until(t, "all requests are settled", func() bool {
 		sum := 0.0
 		for _, w := range workers {
 			sum += w.settled("task") + w.settled("sweep") + w.settled("stall")
@@ -240,7 +240,7 @@ func (o *observer) Settle(ctx context.Context, runs []enroll.RunID, terms enroll
 		}
 		o.mu.Unlock()
 	}()
-	time.Sleep(o.delay)
+	time.Sleep(o.delay) //nolint:forbidigo // in which another may come
 	return o.Ledger.Settle(ctx, runs, terms)
 }
 
@@ -284,7 +284,7 @@ func TestTwoWorkersAndManyRuns(t *testing.T) {
 		t.Error("one of the workers had nothing to do")
 	}
 	pgtest.RequireSound(t, p.url)
-	enrolltest.WaitUntil(t, func() bool { return workers[0].lanes()+workers[1].lanes() == 0 }) // a run without work costs nothing
+	testwait.Until(t, "no lane is left", func() bool { return workers[0].lanes()+workers[1].lanes() == 0 }) // a run without work costs nothing
 	p.requireNoTasks(runs)
 }
 
@@ -316,7 +316,7 @@ func TestLanes(t *testing.T) {
 		for i := range 60 {
 			p.ask("a", i)
 			p.waitUntilDrained()
-			time.Sleep(time.Duration(i) * 2 * time.Millisecond) // 0 to 120 ms: before, at and after the end
+			time.Sleep(time.Duration(i) * 2 * time.Millisecond) //nolint:forbidigo // 0 to 120 ms: before, at and after the end
 		}
 		waitUntilSettled(t, 60, w)
 	})
@@ -367,7 +367,7 @@ func TestLanes(t *testing.T) {
 			WHERE locktype = 'advisory' AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`)
 		p.ask("a", 2, 3)
 		p.waitUntilDrained()
-		enrolltest.WaitUntil(t, func() bool { return w.Ready(context.Background()) == nil })
+		testwait.Until(t, "the worker is ready", func() bool { return w.Ready(context.Background()) == nil })
 		pgtest.RequireSound(t, p.url)
 	})
 
@@ -382,7 +382,7 @@ func TestLanes(t *testing.T) {
 		}
 		p.ask("a", 1)
 		p.waitUntilDrained()
-		enrolltest.WaitUntil(t, func() bool { return p.queue("a").Archived == 1 })
+		testwait.Until(t, "the task is archived", func() bool { return p.queue("a").Archived == 1 })
 	})
 }
 
@@ -410,7 +410,7 @@ func (p *place) requireNoTasks(queues int) {
 		p.t.Errorf("%d queues, want %d: %v", len(names), queues, err)
 	}
 	left := make(map[string]int)
-	enrolltest.WaitUntil(p.t, func() bool {
+	testwait.Until(p.t, "no task is left", func() bool {
 		clear(left)
 		for _, name := range names {
 			info, err := inspector.GetQueueInfo(name)

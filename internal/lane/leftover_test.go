@@ -11,6 +11,7 @@ import (
 	"github.com/lastseat/lastseat/internal/enroll"
 	"github.com/lastseat/lastseat/internal/enrolltest"
 	"github.com/lastseat/lastseat/internal/lane"
+	"github.com/lastseat/lastseat/internal/testwait"
 )
 
 // leaveTask puts a task on the queue of a run whose line is settled.
@@ -18,7 +19,7 @@ func (p *place) leaveTask(slug string) {
 	p.t.Helper()
 	id := enrolltest.OpenRun(p.t, p.store, slug, nil)
 	p.ask(slug, 0)
-	enrolltest.WaitUntil(p.t, func() bool { return p.queue(slug).Size == 1 })
+	testwait.Until(p.t, "the task is on the queue", func() bool { return p.queue(slug).Size == 1 })
 	if _, err := p.store.Settle(context.Background(), []enroll.RunID{id}, enrolltest.SettleLimits(10)); err != nil {
 		p.t.Fatal(err)
 	}
@@ -41,7 +42,7 @@ func TestLeftovers(t *testing.T) {
 		p.client.HSet(ctx, prefix+"t:"+id, "state", "active")
 		p.client.ZAdd(ctx, prefix+"lease", redis.Z{Score: float64(time.Now().Add(-90 * time.Second).Unix()), Member: id})
 		p.worker(p.store, nil)
-		enrolltest.WaitUntil(t, func() bool { return p.queue("a").Size == 0 })
+		testwait.Until(t, "the task is gone", func() bool { return p.queue("a").Size == 0 })
 	})
 
 	t.Run("a task that no lane will ever get is removed", func(t *testing.T) {
@@ -55,7 +56,7 @@ func TestLeftovers(t *testing.T) {
 		}
 		p.client.HSet(ctx, prefix+"t:"+id, "state", "active") // and Redis has lost the lease
 		p.worker(p.store, nil)
-		enrolltest.WaitUntil(t, func() bool { return p.queue("a").Size == 0 })
+		testwait.Until(t, "the task is gone", func() bool { return p.queue("a").Size == 0 })
 	})
 
 	t.Run("a task of which nobody was told is acknowledged", func(t *testing.T) {
@@ -63,7 +64,7 @@ func TestLeftovers(t *testing.T) {
 		p := newPlace(t)
 		p.leaveTask("a")
 		p.worker(p.store, nil)
-		enrolltest.WaitUntil(t, func() bool { return p.queue("a").Size == 0 })
+		testwait.Until(t, "the task is gone", func() bool { return p.queue("a").Size == 0 })
 	})
 
 	t.Run("a queue of somebody else is left alone", func(t *testing.T) {
@@ -77,7 +78,7 @@ func TestLeftovers(t *testing.T) {
 			}
 		}
 		p.worker(p.store, nil)
-		enrolltest.WaitUntil(t, func() bool { return p.queue("a").Size == 0 })
+		testwait.Until(t, "the task is gone", func() bool { return p.queue("a").Size == 0 })
 		for _, queue := range []string{"default", "run:none"} {
 			if q, err := asynq.NewInspectorFromRedisClient(p.client).GetQueueInfo(queue); err != nil || q.Pending != 1 {
 				t.Errorf("queue %s: %+v, %v", queue, q, err)

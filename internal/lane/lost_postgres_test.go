@@ -13,6 +13,7 @@ import (
 	"github.com/lastseat/lastseat/internal/lane"
 	"github.com/lastseat/lastseat/internal/pgtest"
 	"github.com/lastseat/lastseat/internal/postgres"
+	"github.com/lastseat/lastseat/internal/testwait"
 )
 
 // slack is what a busy machine may add to the times that are documented.
@@ -51,11 +52,11 @@ func (b *brittleLocks) Ping(ctx context.Context) error {
 	return b.Locks.Ping(ctx)
 }
 
-// TestAWordOnTheLockConnectionIsLost, said or answered, or lost without notice so
+// TestTimingAWordOnTheLockConnectionIsLost, said or answered, or lost without notice so
 // that the server goes on holding the locks for somebody who is gone: the worker
 // gets another connection, and the line moves as soon as the old session is over,
 // after three seconds at the latest.
-func TestAWordOnTheLockConnectionIsLost(t *testing.T) {
+func TestTimingAWordOnTheLockConnectionIsLost(t *testing.T) {
 	t.Parallel()
 	for _, word := range []string{"TryLock", "Unlock", "Ping"} {
 		for name, fault := range map[string]pgtest.Fault{
@@ -86,10 +87,8 @@ func TestAWordOnTheLockConnectionIsLost(t *testing.T) {
 				began := time.Now()
 				p.ask("a", 2, 3)
 				p.waitUntilDrained()
-				if took := time.Since(began); took > lane.IdleLocks+2*time.Second+slack {
-					t.Errorf("the line moved again after %s", took)
-				}
-				enrolltest.WaitUntil(t, func() bool { return w.metric("lastseat_lane_locks_lost_total", "") > 0 && w.Ready(t.Context()) == nil })
+				testwait.Promised(t, "from the fault until the line moved again", time.Since(began), lane.IdleLocks+2*time.Second+slack)
+				testwait.Until(t, "the loss is counted and the worker is ready again", func() bool { return w.metric("lastseat_lane_locks_lost_total", "") > 0 && w.Ready(t.Context()) == nil })
 				pgtest.RequireSound(t, p.url)
 			})
 		}
@@ -153,7 +152,7 @@ func (b *brittleLedger) Settle(ctx context.Context, runs []enroll.RunID, terms e
 // conversation ended. They are noted after the commit that others see.
 func (b *brittleLedger) first(t *testing.T) (settled enroll.Progress, lost error) {
 	t.Helper()
-	enrolltest.WaitUntil(t, func() bool {
+	testwait.Until(t, "the settlement has ended", func() bool {
 		b.mu.Lock()
 		defer b.mu.Unlock()
 		if len(b.settled) == 0 || !b.ended {
@@ -171,7 +170,7 @@ func (p *place) brittle() (*brittleLedger, *pgtest.Proxy) {
 	return &brittleLedger{Ledger: p.store, proxied: pgtest.Open(p.t, proxy.URL())}, proxy
 }
 
-func TestALookAtTheLinesIsLost(t *testing.T) {
+func TestTimingALookAtTheLinesIsLost(t *testing.T) {
 	t.Parallel()
 	for name, fault := range map[string]pgtest.Fault{"asked": pgtest.CutRequest, "answered": pgtest.CutReply} {
 		t.Run("when it is "+name, func(t *testing.T) {
@@ -185,9 +184,7 @@ func TestALookAtTheLinesIsLost(t *testing.T) {
 			p.worker(ledger, attentive)
 			began := time.Now()
 			p.waitUntilDrained()
-			if took := time.Since(began); took > time.Second+500*time.Millisecond+slack {
-				t.Errorf("the next look came after %s", took)
-			}
+			testwait.Promised(t, "from the fault until the next look", time.Since(began), time.Second+500*time.Millisecond+slack)
 			ledger.mu.Lock()
 			defer ledger.mu.Unlock()
 			if ledger.lost == nil {
@@ -198,10 +195,10 @@ func TestALookAtTheLinesIsLost(t *testing.T) {
 	}
 }
 
-// TestTheReplyToASettlementIsLost after it was committed. Postgres waits for
+// TestTimingTheReplyToASettlementIsLost after it was committed. Postgres waits for
 // somebody who creates the same user meanwhile, so that the connection can break
 // when everything has been sent and nothing is answered.
-func TestTheReplyToASettlementIsLost(t *testing.T) {
+func TestTimingTheReplyToASettlementIsLost(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		name   string
@@ -220,15 +217,13 @@ func TestTheReplyToASettlementIsLost(t *testing.T) {
 			release := pgtest.Hold(t, p.url, `INSERT INTO users (email_key, email, name) VALUES ('p1@example.org', 'p1@example.org', 'A Person')`)
 			ledger.settle.Store(true)
 			p.ask("a", 1)
-			enrolltest.WaitUntil(t, func() bool { return pgtest.LockWaiters(t, p.url) == 1 })
+			pgtest.AwaitLockWaiters(t, p.url, 1)
 			test.lose(proxy)
 			release()
 			began := time.Now()
 			p.ask("a", 2, 3)
 			p.waitUntilDrained()
-			if took := time.Since(began); took > test.within+slack {
-				t.Errorf("the line moved again after %s", took)
-			}
+			testwait.Promised(t, "from the fault until the line moved again", time.Since(began), test.within+slack)
 			if got := pgtest.Query[string](t, p.url, `SELECT status FROM requests ORDER BY ticket`); !slices.Equal(got, []string{"confirmed", "confirmed", "rejected"}) {
 				t.Errorf("the outcomes are %q", got)
 			}
@@ -245,9 +240,9 @@ func TestTheReplyToASettlementIsLost(t *testing.T) {
 	}
 }
 
-// TestWhatASettlementReadsIsLostWithoutNotice: Postgres waits with the run locked
+// TestTimingWhatASettlementReadsIsLostWithoutNotice: Postgres waits with the run locked
 // for what comes next, and gives it up, long before the worker does.
-func TestWhatASettlementReadsIsLostWithoutNotice(t *testing.T) {
+func TestTimingWhatASettlementReadsIsLostWithoutNotice(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
 	enrolltest.OpenRun(t, p.store, "a", enrolltest.Seats(2))
@@ -258,9 +253,7 @@ func TestWhatASettlementReadsIsLostWithoutNotice(t *testing.T) {
 	began := time.Now()
 	p.ask("a", 1, 2, 3)
 	p.waitUntilDrained()
-	if took := time.Since(began); took > 10*time.Second+slack {
-		t.Errorf("the line moved again after %s", took)
-	}
+	testwait.Promised(t, "from the fault until the line moved again", time.Since(began), 10*time.Second+slack)
 	if settled, lost := ledger.first(t); lost == nil || settled.First != 1 {
 		t.Errorf("it was not lost: %v, then %+v", lost, settled)
 	}

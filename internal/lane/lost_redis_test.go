@@ -13,6 +13,7 @@ import (
 	"github.com/lastseat/lastseat/internal/pgtest"
 	"github.com/lastseat/lastseat/internal/redistest"
 	"github.com/lastseat/lastseat/internal/taskqueue"
+	"github.com/lastseat/lastseat/internal/testwait"
 )
 
 // The conversations with Redis, by the words of their commands. Asynq's are
@@ -48,9 +49,9 @@ func (p *place) loses(detour *redistest.Detour, is func([]string) bool, fault pg
 	})
 }
 
-// TestARingIsLost: whatever of it gets through, people are decided, and nothing
+// TestTimingARingIsLost: whatever of it gets through, people are decided, and nothing
 // stays on the queue.
-func TestARingIsLost(t *testing.T) {
+func TestTimingARingIsLost(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		name  string
@@ -72,7 +73,7 @@ func TestARingIsLost(t *testing.T) {
 			p.client.AddHook(detour) // which is the sender's, too
 			p.ask("a", 1)            // Redis knows the script
 			p.waitUntilDrained()
-			enrolltest.WaitUntil(t, func() bool { return w.lanes() == 0 })
+			testwait.Until(t, "no lane is left", func() bool { return w.lanes() == 0 })
 			p.loses(detour, test.is, test.fault)
 			before := w.settled("sweep")
 			p.ask("a", 2)
@@ -85,7 +86,7 @@ func TestARingIsLost(t *testing.T) {
 				t.Error("it was settled by a task that nobody can have")
 			}
 			p.askUntil("a", 3, func() bool { return p.queue("a").Size == 0 })
-			p.requireNobodyWaited()
+			p.promiseNobodyWaited()
 			pgtest.RequireSound(t, p.url)
 		})
 	}
@@ -97,34 +98,32 @@ func TestARingIsLost(t *testing.T) {
 // settled the line meanwhile, only the next request brings another lane.
 func (p *place) askUntil(slug string, n int, is func() bool) int {
 	p.t.Helper()
-	enrolltest.WaitUntil(p.t, func() bool {
-		p.ask(slug, n)
-		n++
-		p.waitUntilDrained()
-		for !is() {
-			if p.laneLocks() == 0 {
-				return false
-			}
-			time.Sleep(10 * time.Millisecond)
+	asking := true
+	testwait.Until(p.t, "what a request brings about", func() bool {
+		if asking {
+			p.ask(slug, n)
+			n++
+			p.waitUntilDrained()
 		}
-		return true
+		done := is()
+		asking = p.laneLocks() == 0
+		return done
 	})
 	return n
 }
 
-// requireNobodyWaited asserts that every request was decided as soon as the sweep
+// promiseNobodyWaited asserts that every request was decided as soon as the sweep
 // of an attentive worker finds it.
-func (p *place) requireNobodyWaited() {
+func (p *place) promiseNobodyWaited() {
 	p.t.Helper()
 	const longest = time.Second + 500*time.Millisecond + slack
-	if took := pgtest.Query[float64](p.t, p.url, `SELECT max(extract(epoch FROM decided_at - accepted_at))::float8 FROM requests`)[0]; took > longest.Seconds() {
-		p.t.Errorf("somebody waited for %v s", took)
-	}
+	took := pgtest.Query[float64](p.t, p.url, `SELECT max(extract(epoch FROM decided_at - accepted_at))::float8 FROM requests`)[0]
+	testwait.Promised(p.t, "the slowest decision", time.Duration(took*float64(time.Second)), longest)
 }
 
-// TestAWordBetweenALaneAndItsQueueIsLost: a task that was handed out to nobody, or
+// TestTimingAWordBetweenALaneAndItsQueueIsLost: a task that was handed out to nobody, or
 // not acknowledged, holds up nobody and comes again a minute later.
-func TestAWordBetweenALaneAndItsQueueIsLost(t *testing.T) {
+func TestTimingAWordBetweenALaneAndItsQueueIsLost(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		name   string
@@ -168,7 +167,7 @@ func TestAWordBetweenALaneAndItsQueueIsLost(t *testing.T) {
 			}
 			n = p.askUntil("a", n, empty)
 			waitUntilSettled(t, float64(n-1), w) // each of them once
-			p.requireNobodyWaited()
+			p.promiseNobodyWaited()
 			pgtest.RequireSound(t, p.url)
 		})
 	}

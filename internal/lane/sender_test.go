@@ -10,6 +10,7 @@ import (
 	"github.com/lastseat/lastseat/internal/enroll"
 	"github.com/lastseat/lastseat/internal/enrolltest"
 	"github.com/lastseat/lastseat/internal/lane"
+	"github.com/lastseat/lastseat/internal/testwait"
 )
 
 func TestSender(t *testing.T) {
@@ -30,9 +31,9 @@ func TestSender(t *testing.T) {
 			t.Fatal(err)
 		}
 		stop := run(t, s.Run)
-		enrolltest.WaitUntil(t, func() bool { return p.queue("a").Pending == 1 && p.queue("b").Pending == 1 })
+		testwait.Until(t, "both runs have a task", func() bool { return p.queue("a").Pending == 1 && p.queue("b").Pending == 1 })
 		s.Notify(enroll.Bundle{RunID: a, Run: "a", First: 11, Last: 11})
-		enrolltest.WaitUntil(t, func() bool { return p.queue("a").Pending == 2 })
+		testwait.Until(t, "the second task is on the queue", func() bool { return p.queue("a").Pending == 2 })
 		stop()
 		heard := make(map[string]int)
 		for {
@@ -60,7 +61,7 @@ func TestSender(t *testing.T) {
 			t.Fatal(err)
 		}
 		p.ask("a", 1)
-		enrolltest.WaitUntil(t, func() bool { return p.queue("a").Pending == 1 })
+		testwait.Until(t, "the task is on the queue", func() bool { return p.queue("a").Pending == 1 })
 	})
 
 	t.Run("a wake-up that nobody heard hushes no other", func(t *testing.T) {
@@ -70,13 +71,13 @@ func TestSender(t *testing.T) {
 		s := lane.NewSender(p.client, time.Second, time.Minute, quiet, prometheus.NewRegistry())
 		run(t, s.Run)
 		s.Notify(enroll.Bundle{RunID: a, Run: "a", First: 1, Last: 1})
-		enrolltest.WaitUntil(t, func() bool { return p.queue("a").Pending == 1 })
+		testwait.Until(t, "the task is on the queue", func() bool { return p.queue("a").Pending == 1 })
 		wakes := p.client.Subscribe(context.Background(), "lastseat:1:wake")
 		defer wakes.Close()
 		if _, err := wakes.Receive(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		enrolltest.WaitUntil(t, func() bool { // the first wake-up may be on its way still
+		testwait.Until(t, "a wake-up is heard", func() bool { // the first wake-up may be on its way still
 			s.Notify(enroll.Bundle{RunID: a, Run: "a", First: 2, Last: 2})
 			_, err := wakes.ReceiveTimeout(t.Context(), 50*time.Millisecond)
 			return err == nil

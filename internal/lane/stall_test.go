@@ -11,13 +11,14 @@ import (
 	"github.com/lastseat/lastseat/internal/enrolltest"
 	"github.com/lastseat/lastseat/internal/lane"
 	"github.com/lastseat/lastseat/internal/pgtest"
+	"github.com/lastseat/lastseat/internal/testwait"
 )
 
 // laneHolder returns the pid of the session that holds the run's lane lock.
 func (p *place) laneHolder(run enroll.RunID) int {
 	p.t.Helper()
 	var pids []int
-	enrolltest.WaitUntil(p.t, func() bool {
+	testwait.Until(p.t, "the lane holds its lock", func() bool {
 		pids = pgtest.Query[int](p.t, p.url, `SELECT pid FROM pg_locks WHERE locktype = 'advisory' AND objid::bigint = $1 AND objsubid = 2 AND granted`, int64(run))
 		return len(pids) == 1
 	})
@@ -70,7 +71,7 @@ func TestTheBackendThatHoldsTheLaneLocksIsFrozen(t *testing.T) {
 	p.ask("a", 0)
 	p.waitUntilDrained()
 	thaw := server.Freeze(p.laneHolder(id))
-	enrolltest.WaitUntil(t, func() bool {
+	testwait.Until(t, "a worker loses its locks", func() bool {
 		return workers[0].metric("lastseat_lane_locks_lost_total", "")+workers[1].metric("lastseat_lane_locks_lost_total", "") > 0
 	})
 
@@ -79,7 +80,7 @@ func TestTheBackendThatHoldsTheLaneLocksIsFrozen(t *testing.T) {
 		p.ask("a", people(first, first+499)...)
 	}
 	began := time.Now()
-	enrolltest.WaitUntil(t, func() bool {
+	testwait.Until(t, "the run has no request left", func() bool {
 		run, err := p.store.Run(t.Context(), "a")
 		return err == nil && run.Waiting() == 0
 	})
@@ -97,7 +98,7 @@ func TestTheBackendThatHoldsTheLaneLocksIsFrozen(t *testing.T) {
 	p.waitUntilDrained()
 	thaw()
 	n := asking + 1
-	enrolltest.WaitUntil(t, func() bool {
+	testwait.Until(t, "a request is settled by its task", func() bool {
 		n++
 		p.ask("a", n)
 		p.waitUntilDrained()

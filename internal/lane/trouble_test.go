@@ -19,26 +19,30 @@ import (
 	"github.com/lastseat/lastseat/internal/postgres"
 	"github.com/lastseat/lastseat/internal/pubsub"
 	"github.com/lastseat/lastseat/internal/taskqueue"
+	"github.com/lastseat/lastseat/internal/testwait"
 )
 
-// slowLedger takes its time.
-type slowLedger struct {
+// gatedLedger lets nothing pass before its gates are opened, those that are not
+// nil.
+type gatedLedger struct {
 	lane.Ledger
-	settle, look time.Duration
-	settling     atomic.Int64 // how often it was asked to settle
+	settle, look chan struct{} // closed = open
+	settling     atomic.Int64  // how often it was asked to settle
 }
 
-func (s *slowLedger) Settle(ctx context.Context, runs []enroll.RunID, terms enroll.SettleLimits) (map[enroll.RunID]enroll.Progress, error) {
-	s.settling.Add(1)
-	time.Sleep(s.settle)
-	return s.Ledger.Settle(ctx, runs, terms)
-}
-
-func (s *slowLedger) Backlogs(ctx context.Context, runs []enroll.RunID, age time.Duration) ([]enroll.Backlog, error) {
-	if runs == nil {
-		time.Sleep(s.look)
+func (g *gatedLedger) Settle(ctx context.Context, runs []enroll.RunID, terms enroll.SettleLimits) (map[enroll.RunID]enroll.Progress, error) {
+	g.settling.Add(1)
+	if g.settle != nil {
+		<-g.settle
 	}
-	return s.Ledger.Backlogs(ctx, runs, age)
+	return g.Ledger.Settle(ctx, runs, terms)
+}
+
+func (g *gatedLedger) Backlogs(ctx context.Context, runs []enroll.RunID, age time.Duration) ([]enroll.Backlog, error) {
+	if runs == nil && g.look != nil {
+		<-g.look
+	}
+	return g.Ledger.Backlogs(ctx, runs, age)
 }
 
 // hangingLocks are lane locks whose pings hang until answers is closed, whatever
@@ -72,10 +76,10 @@ func TestLanesInTrouble(t *testing.T) {
 		cold := enrolltest.OpenRun(t, p.store, "cold", nil)
 		w := p.worker(p.store, func(o *lane.Options) { o.MaxLanes = 1; o.LaneIdle = time.Minute })
 		p.ask("hot", 0)
-		enrolltest.WaitUntil(t, func() bool { return w.lanes() == 1 })
+		testwait.Until(t, "the lane lives", func() bool { return w.lanes() == 1 })
 		p.ask("cold", 1)
 		n := 0
-		enrolltest.WaitUntil(t, func() bool {
+		testwait.Until(t, "the cold run is settled", func() bool {
 			n++
 			p.ask("hot", n)
 			behind, err := p.store.Backlogs(t.Context(), []enroll.RunID{cold}, 0)
@@ -88,11 +92,16 @@ func TestLanesInTrouble(t *testing.T) {
 		t.Parallel()
 		p := newPlace(t)
 		enrolltest.OpenRun(t, p.store, "a", nil)
-		slow := &slowLedger{Ledger: p.store, settle: 2 * time.Second}
-		w := p.worker(slow, func(o *lane.Options) { o.ShutdownTimeout = 500 * time.Millisecond })
+		const timeout = 500 * time.Millisecond
+		gated := &gatedLedger{Ledger: p.store, settle: make(chan struct{})}
+		w := p.worker(gated, func(o *lane.Options) { o.ShutdownTimeout = timeout })
 		p.ask("a", 1)
-		enrolltest.WaitUntil(t, func() bool { return slow.settling.Load() > 0 })
-		w.stop()
+		testwait.Until(t, "the settlement has begun", func() bool { return gated.settling.Load() > 0 })
+		stopped := make(chan struct{})
+		go func() { w.stop(); close(stopped) }()
+		time.Sleep(2 * timeout) //nolint:forbidigo // that timeout passes
+		close(gated.settle)
+		testwait.Receive(t, "the worker stops", stopped)
 		pgtest.RequireSound(t, p.url)
 	})
 
@@ -100,20 +109,22 @@ func TestLanesInTrouble(t *testing.T) {
 		t.Parallel()
 		p := newPlace(t)
 		enrolltest.OpenRun(t, p.store, "a", nil)
-		slow := &slowLedger{Ledger: p.store, settle: 5 * time.Second} // longer than an idle lock session lives
-		w := p.worker(slow, nil)
+		gated := &gatedLedger{Ledger: p.store, settle: make(chan struct{})}
+		w := p.worker(gated, func(o *lane.Options) { o.ShutdownTimeout = testwait.Limit })
 		p.ask("a", 1)
-		enrolltest.WaitUntil(t, func() bool { return slow.settling.Load() > 0 })
+		testwait.Until(t, "the settlement has begun", func() bool { return gated.settling.Load() > 0 })
 		began := time.Now()
 		stopped := make(chan struct{})
 		go func() { w.stop(); close(stopped) }()
-		for time.Since(began) < slow.settle-time.Second {
+		testwait.Until(t, "an idle lock session would have ended", func() bool {
 			if n := p.laneLocks(); n != 1 {
-				t.Fatalf("%s after SIGTERM %d locks are held", time.Since(began), n)
+				t.Errorf("%s after SIGTERM %d locks are held", time.Since(began), n)
+				return true
 			}
-			time.Sleep(100 * time.Millisecond)
-		}
-		<-stopped
+			return time.Since(began) > lane.IdleLocks+time.Second
+		})
+		close(gated.settle)
+		testwait.Receive(t, "the worker stops", stopped)
 		if n := p.laneLocks(); n != 0 {
 			t.Errorf("%d locks are held at the end", n)
 		}
@@ -122,8 +133,10 @@ func TestLanesInTrouble(t *testing.T) {
 	t.Run("a slow look at all runs does not cost the lock connection", func(t *testing.T) {
 		t.Parallel()
 		p := newPlace(t)
-		w := p.worker(&slowLedger{Ledger: p.store, look: 4 * time.Second}, nil)
-		time.Sleep(2 * lane.IdleLocks)
+		gated := &gatedLedger{Ledger: p.store, look: make(chan struct{})}
+		defer close(gated.look)
+		w := p.worker(gated, nil)
+		time.Sleep(2 * lane.IdleLocks) //nolint:forbidigo // an idle lock session would have ended
 		if n := w.metric("lastseat_lane_locks_lost_total", ""); n > 0 {
 			t.Errorf("it was lost %v times", n)
 		}
@@ -141,13 +154,8 @@ func TestLanesInTrouble(t *testing.T) {
 		<-hangs
 		asked := make(chan error, 1)
 		go func() { asked <- w.Ready(t.Context()) }()
-		select {
-		case err := <-asked:
-			if err != nil {
-				t.Errorf("it is not ready, although no lock is lost: %v", err)
-			}
-		case <-time.After(time.Minute):
-			t.Error("it does not say")
+		if err := testwait.Receive(t, "it says whether it is ready", asked); err != nil {
+			t.Errorf("it is not ready, although no lock is lost: %v", err)
 		}
 		close(answers)
 		w.stop()
@@ -163,40 +171,11 @@ func TestLanesInTrouble(t *testing.T) {
 		pgtest.Exec(t, p.url, `UPDATE lines SET last_accepted_at = clock_timestamp() + interval '30 minutes'`)
 		p.worker(p.store, func(o *lane.Options) { o.SweepAllInterval = time.Second })
 		p.accept("a", 1) // and its task is lost
-		enrolltest.WaitUntil(t, func() bool {
+		testwait.Until(t, "the run has no request left", func() bool {
 			run, err := p.store.Run(t.Context(), "a")
 			return err == nil && run.Waiting() == 0
 		})
 		pgtest.RequireSound(t, p.url)
-	})
-
-	t.Run("tasks that find nothing to do hold up no new request", func(t *testing.T) {
-		t.Parallel()
-		p := newPlace(t)
-		id := enrolltest.OpenRun(t, p.store, "a", nil)
-		const stale = 4000
-		people := make([]int, stale)
-		for i := range people {
-			people[i] = i
-		}
-		p.accept("a", people...)
-		client := asynq.NewClientFromRedisClient(p.client)
-		for i := range stale { // a task per request, as if each had come alone while no worker was there
-			task := asynq.NewTask("requests:settle", fmt.Appendf(nil, `{"run_id":%d,"first_ticket":%d,"last_ticket":%[2]d}`, id, i+1))
-			if _, err := client.Enqueue(task, asynq.Queue(lane.QueueName("a"))); err != nil {
-				t.Fatal(err)
-			}
-		}
-		enrolltest.WaitUntil(t, func() bool { return p.queue("a").Pending == stale })
-		pgtest.Exec(t, p.url, `UPDATE requests SET accepted_at = accepted_at - interval '1 minute'`)
-		p.worker(p.store, nil)
-		p.waitUntilDrained()
-		began := time.Now()
-		p.ask("a", stale)
-		p.waitUntilDrained()
-		if took := time.Since(began); took > 4*time.Second {
-			t.Errorf("a new request was decided after %s, with %d tasks left", took, p.queue("a").Pending)
-		}
 	})
 
 	t.Run("a Redis that is full: the wake-up gets through, and the line moves", func(t *testing.T) {
@@ -242,13 +221,13 @@ func TestLanesInTrouble(t *testing.T) {
 				return false
 			}
 		}
-		enrolltest.WaitUntil(t, hears)
+		testwait.Until(t, "a wake-up is heard", hears)
 		proxy.Set(pgtest.Deafen)
 		for len(heard) > 0 {
 			<-heard
 		}
 		began := time.Now()
-		enrolltest.WaitUntil(t, hears)
+		testwait.Until(t, "a wake-up is heard again", hears)
 		t.Logf("it hears again after %s", time.Since(began))
 	})
 
@@ -257,7 +236,7 @@ func TestLanesInTrouble(t *testing.T) {
 		p := newPlace(t)
 		enrolltest.OpenRun(t, p.store, "a", nil)
 		p.ask("a", 1)
-		enrolltest.WaitUntil(t, func() bool { return p.queue("a").Pending == 1 })
+		testwait.Until(t, "the task is on the queue", func() bool { return p.queue("a").Pending == 1 })
 		// As a worker leaves it that is killed in the handler: active, with a
 		// lease that runs out.
 		const keys = "asynq:{run:a}:"
@@ -275,6 +254,34 @@ func TestLanesInTrouble(t *testing.T) {
 			}
 		}
 		p.worker(p.store, func(o *lane.Options) { o.LaneIdle = time.Second })
-		enrolltest.WaitUntil(t, func() bool { q := p.queue("a"); return q.Size == 0 && q.Processed >= 1 })
+		testwait.Until(t, "the task was handled", func() bool { q := p.queue("a"); return q.Size == 0 && q.Processed >= 1 })
 	})
+}
+
+// TestTimingTasksThatFindNothingToDo hold up no new request.
+func TestTimingTasksThatFindNothingToDo(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	id := enrolltest.OpenRun(t, p.store, "a", nil)
+	const stale = 4000
+	people := make([]int, stale)
+	for i := range people {
+		people[i] = i
+	}
+	p.accept("a", people...)
+	client := asynq.NewClientFromRedisClient(p.client)
+	for i := range stale { // a task per request, as if each had come alone while no worker was there
+		task := asynq.NewTask("requests:settle", fmt.Appendf(nil, `{"run_id":%d,"first_ticket":%d,"last_ticket":%[2]d}`, id, i+1))
+		if _, err := client.Enqueue(task, asynq.Queue(lane.QueueName("a"))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	testwait.Until(t, "all stale tasks are on the queue", func() bool { return p.queue("a").Pending == stale })
+	pgtest.Exec(t, p.url, `UPDATE requests SET accepted_at = accepted_at - interval '1 minute'`)
+	p.worker(p.store, nil)
+	p.waitUntilDrained()
+	began := time.Now()
+	p.ask("a", stale)
+	p.waitUntilDrained()
+	testwait.Promised(t, fmt.Sprintf("deciding a new request with %d tasks left", p.queue("a").Pending), time.Since(began), 4*time.Second)
 }

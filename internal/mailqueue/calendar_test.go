@@ -21,6 +21,7 @@ import (
 	"github.com/lastseat/lastseat/internal/enrolltest"
 	"github.com/lastseat/lastseat/internal/mail"
 	"github.com/lastseat/lastseat/internal/pgtest"
+	"github.com/lastseat/lastseat/internal/testwait"
 )
 
 // diary is somebody's calendar. It reads entries with another library than the
@@ -176,7 +177,7 @@ func address(person int) string { return fmt.Sprintf("p%d@example.org", person) 
 // told waits until everybody has been told everything.
 func (l *life) told() {
 	l.t.Helper()
-	enrolltest.WaitUntil(l.t, func() bool {
+	testwait.Until(l.t, "every mail and every change is told", func() bool {
 		return pgtest.Query[bool](l.t, l.url, `SELECT NOT EXISTS (SELECT FROM mails WHERE state = 'pending') AND NOT EXISTS (SELECT FROM run_changes)`)[0]
 	})
 }

@@ -15,7 +15,6 @@ import (
 	"github.com/hibiken/asynq"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/redis/go-redis/v9"
-	"go.uber.org/goleak"
 
 	"github.com/lastseat/lastseat/internal/enroll"
 	"github.com/lastseat/lastseat/internal/enrolltest"
@@ -24,11 +23,12 @@ import (
 	"github.com/lastseat/lastseat/internal/postgres"
 	"github.com/lastseat/lastseat/internal/redistest"
 	"github.com/lastseat/lastseat/internal/taskqueue"
+	"github.com/lastseat/lastseat/internal/testwait"
 )
 
 func TestMain(m *testing.M) {
 	taskqueue.LogRedis(slog.New(slog.DiscardHandler))
-	goleak.VerifyTestMain(m)
+	testwait.Main(m)
 }
 
 // place is a database and a Redis, and a mail server of which only the answers
@@ -137,13 +137,13 @@ func (p *place) measured(name string, labels ...string) float64 {
 
 func (p *place) waitFor(states string) {
 	p.t.Helper()
-	// A mail whose task is lost with Redis is put on the queue again after a minute.
-	const most = 90 * time.Second
-	for deadline := time.Now().Add(most); p.states() != states; time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			p.t.Fatalf("the outbox says %q, and not %q within %s:\n%s", p.states(), states, most, p.log)
+	var got string
+	defer func() {
+		if got != states {
+			p.t.Logf("the outbox says %q, and the log:\n%s", got, p.log)
 		}
-	}
+	}()
+	testwait.Until(p.t, "the outbox says "+states, func() bool { got = p.states(); return got == states })
 }
 
 func (p *place) client() *taskqueue.Client {
@@ -302,7 +302,7 @@ func TestWhatTheMailServerSaysDecides(t *testing.T) {
 				p.says(func(enroll.Mail) error { return err })
 				p.worker(p.store, options)
 				p.confirm(1)
-				enrolltest.WaitUntil(t, func() bool { return p.problem() != "" })
+				testwait.Until(t, "a problem is noted", func() bool { return p.problem() != "" })
 				if got := p.problem(); got != want {
 					t.Errorf("the organiser reads %q, want %q", got, want)
 				}
@@ -341,9 +341,9 @@ func TestMailServerThatIsAway(t *testing.T) {
 		people = append(people, n)
 	}
 	p.confirm(1000)
-	enrolltest.WaitUntil(t, func() bool { tried, _ := p.counts(); return tried > 0 })
+	testwait.Until(t, "a mail was tried", func() bool { tried, _ := p.counts(); return tried > 0 })
 	p.confirm(people...)
-	enrolltest.WaitUntil(t, func() bool { tried, _ := p.counts(); return tried >= 10 })
+	testwait.Until(t, "ten attempts were made", func() bool { tried, _ := p.counts(); return tried >= 10 })
 	before, _ := p.counts()
 	if before > 60 {
 		t.Errorf("%d attempts were made to reach a server that is away", before)
@@ -519,7 +519,7 @@ func TestATaskThatIsNotOurs(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	enrolltest.WaitUntil(t, func() bool { return strings.Count(p.log.String(), "a task on the mail queue is not ours") == 3 })
+	testwait.Until(t, "three tasks are logged as not ours", func() bool { return strings.Count(p.log.String(), "a task on the mail queue is not ours") == 3 })
 	p.confirm(1)
 	p.waitFor("sent 1")
 }
@@ -562,7 +562,7 @@ func TestTheDocumentedWindow(t *testing.T) {
 	short.SendTimeout = 200 * time.Millisecond
 	stop := p.worker(&forgetful{Store: p.store, fails: 1_000_000}, short) // never notes anything, as if it were dead
 	p.confirm(1)
-	enrolltest.WaitUntil(t, func() bool { _, sent := p.counts(); return sent == 1 })
+	testwait.Until(t, "a mail was sent", func() bool { _, sent := p.counts(); return sent == 1 })
 	stop()
 	p.worker(p.store, short)
 	p.waitFor("sent 1")
@@ -579,12 +579,12 @@ func TestTheDocumentedWindow(t *testing.T) {
 // late is an outbox whose answer to a claim comes when the claim is over.
 type late struct {
 	*postgres.Store
-	once sync.Once
+	pause func() // the process, once
 }
 
-func (l *late) ClaimMail(ctx context.Context, due enroll.DueMail, limits enroll.ClaimLimits) (enroll.Mail, error) {
-	m, err := l.Store.ClaimMail(ctx, due, limits)
-	l.once.Do(func() { time.Sleep(limits.Lease + 100*time.Millisecond) }) // the process was paused
+func (l *late) ClaimMail(ctx context.Context, due enroll.DueMail, terms enroll.ClaimLimits) (enroll.Mail, error) {
+	m, err := l.Store.ClaimMail(ctx, due, terms)
+	l.pause()
 	return m, err
 }
 
@@ -593,12 +593,22 @@ func TestWhoeverWasPausedDoesNotSendWhatIsSomebodyElsesByNow(t *testing.T) {
 	p := newPlace(t)
 	short := options
 	short.SendTimeout = 200 * time.Millisecond
-	p.worker(&late{Store: p.store}, short)
+	claimed, resume := make(chan struct{}), make(chan struct{})
+	p.worker(&late{Store: p.store, pause: sync.OnceFunc(func() { close(claimed); <-resume })}, short)
 	p.confirm(1)
+	testwait.Receive(t, "the mail is claimed", claimed)
+	testwait.Until(t, "the claim is over", func() bool { return !p.claimed() })
+	close(resume)
 	p.waitFor("sent 1")
 	if _, sent := p.counts(); sent != 1 {
 		t.Errorf("it was sent %d times", sent)
 	}
+}
+
+// claimed tells whether the only mail is claimed now.
+func (p *place) claimed() bool {
+	p.t.Helper()
+	return pgtest.Query[bool](p.t, p.url, `SELECT claimed_until > clock_timestamp() FROM mails`)[0]
 }
 
 func TestPostgresMayBeAwayForLongAfterSending(t *testing.T) {
@@ -616,12 +626,7 @@ func TestPostgresMayBeAwayForLongAfterSending(t *testing.T) {
 	p.worker(pgtest.Open(t, proxy.URL()), short)
 	p.confirm(1)
 	<-sent
-	claimed := func() bool {
-		return pgtest.Query[bool](t, p.url, `SELECT claimed_until > clock_timestamp() FROM mails`)[0]
-	}
-	for claimed() {
-		time.Sleep(100 * time.Millisecond)
-	}
+	testwait.Until(t, "the claim is over", func() bool { return !p.claimed() })
 	p.says(nil)
 	proxy.Set(pgtest.None)
 	p.waitFor("sent 1")

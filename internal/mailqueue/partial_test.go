@@ -16,9 +16,9 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/lastseat/lastseat/internal/enroll"
-	"github.com/lastseat/lastseat/internal/enrolltest"
 	"github.com/lastseat/lastseat/internal/mailqueue"
 	"github.com/lastseat/lastseat/internal/pgtest"
+	"github.com/lastseat/lastseat/internal/testwait"
 )
 
 // queueKeys begins the keys that Asynq has for the queue.
@@ -54,13 +54,9 @@ func (p *place) aMinutePasses() {
 // waitUntilRelayed waits until no mail is due.
 func (p *place) waitUntilRelayed() {
 	p.t.Helper()
-	deadline := time.Now().Add(2 * time.Minute)
-	for pgtest.Query[int](p.t, p.url, `SELECT count(*)::int FROM mails WHERE state = 'pending' AND next_at <= now()`)[0] > 0 {
-		if time.Now().After(deadline) {
-			p.t.Fatalf("mails are still due:\n%s", p.log)
-		}
-		time.Sleep(5 * time.Millisecond)
-	}
+	testwait.Until(p.t, "no mail is due", func() bool {
+		return pgtest.Query[int](p.t, p.url, `SELECT count(*)::int FROM mails WHERE state = 'pending' AND next_at <= now()`)[0] == 0
+	})
 }
 
 // tasks returns the names of the tasks that a server has or will get, by mail.
@@ -148,7 +144,7 @@ func TestATaskThatIsLostIsReplaced(t *testing.T) {
 				t.Errorf("%d attempts were made, want 2", tried)
 			}
 			if name != listed { // of which the second is dropped after minutes
-				enrolltest.WaitUntil(t, func() bool { return len(tasks(t, c)) == 0 })
+				testwait.Until(t, "no task is left", func() bool { return len(tasks(t, c)) == 0 })
 			}
 		})
 	}
@@ -172,7 +168,7 @@ func TestATaskThatComesBackAfterItWasReplaced(t *testing.T) {
 		t.Fatal(err)
 	}
 	p.worker(p.store, options)
-	enrolltest.WaitUntil(t, func() bool {
+	testwait.Until(t, "the task was handled", func() bool {
 		q, err := asynq.NewInspectorFromRedisClient(p.redis.Client()).GetQueueInfo(mailqueue.QueueName)
 		return err == nil && q.Processed == 1 && q.Size == 0
 	})
@@ -197,7 +193,7 @@ func TestTenThousandMailsAndAServerThatHangs(t *testing.T) {
 	o := options
 	o.SendTimeout, o.PerSecond, o.RetryMin, o.RetryMax = 100*time.Millisecond, 100_000, time.Hour, time.Hour
 	p.says(func(enroll.Mail) error {
-		time.Sleep(o.SendTimeout) // the server does not answer
+		time.Sleep(o.SendTimeout) //nolint:forbidigo // for so long the server does not answer
 		return &enroll.SendError{Code: enroll.MailDeferred}
 	})
 	p.worker(p.store, o)

@@ -8,17 +8,12 @@ import (
 	"net/smtp"
 	"strings"
 	"testing"
-	"time"
-
-	"go.uber.org/goleak"
 
 	"github.com/lastseat/lastseat/internal/mailsink"
+	"github.com/lastseat/lastseat/internal/testwait"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
-
-// patience is how long a test waits for what is to happen at once.
-const patience = 10 * time.Second
+func TestMain(m *testing.M) { testwait.Main(m) }
 
 // server is a sink that serves on two free ports until the test ends.
 type server struct {
@@ -26,7 +21,7 @@ type server struct {
 	t    *testing.T
 	smtp string // host and port
 	page string // URL without the last slash
-	stop func() // returns when Serve has, and fails the test if it is slow or fails
+	stop func() // returns when Serve has, and fails the test if it fails
 }
 
 func start(t *testing.T) *server {
@@ -59,13 +54,8 @@ func serve(t *testing.T, sink *mailsink.Sink, mail, page net.Listener) (stop fun
 		}
 		done = true
 		cancel()
-		select {
-		case err := <-stopped:
-			if err != nil {
-				t.Errorf("a clean stop returned: %v", err)
-			}
-		case <-time.After(3 * time.Second):
-			t.Error("it does not stop")
+		if err := testwait.Receive(t, "it stops", stopped); err != nil {
+			t.Errorf("a clean stop returned: %v", err)
 		}
 	}
 	t.Cleanup(stop)
@@ -93,7 +83,7 @@ func (s *server) receive(message string) mailsink.Message {
 // await waits until n messages are kept.
 func (s *server) await(n int) {
 	s.t.Helper()
-	ctx, cancel := context.WithTimeout(s.t.Context(), patience)
+	ctx, cancel := context.WithTimeout(s.t.Context(), testwait.Limit)
 	defer cancel()
 	if !s.Await(ctx, func(m []mailsink.Message) bool { return len(m) == n }) {
 		s.t.Fatalf("there are %d messages, not %d", len(s.Messages()), n)

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 	"unicode/utf8"
+
+	"github.com/lastseat/lastseat/internal/testwait"
 )
 
 func TestParse(t *testing.T) {
@@ -101,7 +103,7 @@ func TestParseIsBounded(t *testing.T) {
 			t.Parallel()
 			before := time.Now()
 			got := parse([]byte(raw))
-			if took := time.Since(before); took > 10*time.Second {
+			if took := time.Since(before); took > testwait.Limit {
 				t.Errorf("it took %s", took)
 			}
 			if n := got.size(); n > 4*size {

@@ -17,6 +17,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/lastseat/lastseat/internal/postgres"
+	"github.com/lastseat/lastseat/internal/testwait"
 )
 
 // Variable names the URL of a superuser's database on the server to test with.
@@ -28,9 +29,9 @@ var Options = postgres.Options{
 	Name:                     "test",
 	MaxConns:                 8,
 	ConnectTimeout:           5 * time.Second,
-	StatementTimeout:         10 * time.Second,
-	LockTimeout:              5 * time.Second,
-	IdleInTransactionTimeout: 2 * time.Second,
+	StatementTimeout:         30 * time.Second,
+	LockTimeout:              15 * time.Second,
+	IdleInTransactionTimeout: 4 * time.Second,
 }
 
 // templateLock serialises the making of the template over all test processes.
@@ -41,7 +42,7 @@ var template = sync.OnceValues(func() (string, error) {
 	if admin == "" {
 		return "", fmt.Errorf("%s is not set: run the tests with `make test`, or set it to the URL of a superuser's database", Variable)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), testwait.Limit)
 	defer cancel()
 	name, err := templateName()
 	if err != nil {
@@ -127,7 +128,7 @@ func create(t testing.TB, options string) string {
 	admin := os.Getenv(Variable)
 	name := fmt.Sprintf("test_%x", [16]byte(uuid.New()))
 	exec := func(sql string) {
-		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		ctx, cancel := context.WithTimeout(context.Background(), testwait.Limit)
 		defer cancel()
 		conn, err := pgx.Connect(ctx, admin)
 		if err != nil {
@@ -171,7 +172,7 @@ func Store(t testing.TB) *postgres.Store {
 // Query returns the first column of the rows, read with a connection of its own.
 func Query[T any](t testing.TB, url, sql string, args ...any) []T {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), testwait.Limit)
 	defer cancel()
 	conn, err := pgx.Connect(ctx, url)
 	if err != nil {
@@ -192,7 +193,7 @@ func Query[T any](t testing.TB, url, sql string, args ...any) []T {
 // Exec runs a statement with a connection of its own.
 func Exec(t testing.TB, url, sql string, args ...any) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), testwait.Limit)
 	defer cancel()
 	conn, err := pgx.Connect(ctx, url)
 	if err != nil {
@@ -229,4 +230,10 @@ func LockWaiters(t testing.TB, url string) int64 {
 	t.Helper()
 	return Query[int64](t, url, `
 		SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`)[0]
+}
+
+// AwaitLockWaiters waits until n sessions of the database wait for a lock.
+func AwaitLockWaiters(t testing.TB, url string, n int64) {
+	t.Helper()
+	testwait.Until(t, fmt.Sprintf("%d sessions wait for a lock", n), func() bool { return LockWaiters(t, url) == n })
 }

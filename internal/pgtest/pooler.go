@@ -2,7 +2,6 @@ package pgtest
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net"
 	"net/url"
@@ -15,6 +14,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"github.com/lastseat/lastseat/internal/testwait"
 )
 
 const (
@@ -99,18 +100,18 @@ func runPooler(t testing.TB, program, file, address string, credential *syscall.
 		_ = cmd.Process.Kill()
 		<-exited
 	})
-	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(testwait.Limit); time.Now().Before(deadline); {
 		select {
 		case <-exited:
 			return fmt.Errorf("pgbouncer exited: %s", said.String())
-		default:
+		case <-time.After(10 * time.Millisecond):
 		}
 		dialer := net.Dialer{Timeout: time.Second}
 		if c, err := dialer.DialContext(context.Background(), "tcp", address); err == nil {
 			return c.Close()
 		}
 	}
-	return errors.New("pgbouncer takes no connections within 30 seconds")
+	return fmt.Errorf("pgbouncer takes no connections within %s", testwait.Limit)
 }
 
 // poolerProgram returns pgbouncer, which packages keep out of many people's PATH.

@@ -20,6 +20,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/lastseat/lastseat/internal/postgres"
+	"github.com/lastseat/lastseat/internal/testwait"
 )
 
 // BinVariable names the folder with initdb and postgres for tests that break a
@@ -135,7 +136,7 @@ func (s *Server) start() error {
 	exited := make(chan struct{})
 	go func() { _ = cmd.Wait(); close(exited) }()
 	s.cmd, s.exited = cmd, exited
-	for deadline := time.Now().Add(30 * time.Second); ; {
+	for deadline := time.Now().Add(testwait.Limit); ; {
 		if s.answers() {
 			return nil
 		}
@@ -147,7 +148,7 @@ func (s *Server) start() error {
 		case <-time.After(5 * time.Millisecond):
 		}
 		if time.Now().After(deadline) {
-			return errors.New("postgres takes no connections within 30 seconds")
+			return fmt.Errorf("postgres takes no connections within %s", testwait.Limit)
 		}
 	}
 }

@@ -4,9 +4,9 @@ import (
 	"context"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/lastseat/lastseat/internal/postgres"
+	"github.com/lastseat/lastseat/internal/testwait"
 )
 
 // RequireSound fails the test if the ledger at url breaks a rule: those of
@@ -14,7 +14,7 @@ import (
 // settles ends with it, unless it changed a capacity or an outcome by SQL.
 func RequireSound(t testing.TB, url string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), testwait.Limit)
 	defer cancel()
 	s, err := postgres.Open(ctx, url, Options)
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/lastseat/lastseat/internal/enrolltest"
 	"github.com/lastseat/lastseat/internal/pgtest"
 	"github.com/lastseat/lastseat/internal/postgres"
+	"github.com/lastseat/lastseat/internal/testwait"
 )
 
 func TestAccept(t *testing.T) {
@@ -167,11 +168,15 @@ func TestAcceptOverABrokenConnection(t *testing.T) {
 		accept(t, s, enrolltest.Person("a", 1)) // the statements are prepared
 		return url, proxy, s
 	}
-	tryAgain := func(t *testing.T, url string, s *postgres.Store, first error, all ...enroll.Submission) {
+	requireUnknown := func(t *testing.T, first error) {
 		t.Helper()
 		if code := enroll.CodeOf(first); code != enroll.OutcomeUnknown {
 			t.Fatalf("the first try ended with code %q, want outcome_unknown: %v", code, first)
 		}
+	}
+	tryAgain := func(t *testing.T, url string, s *postgres.Store, first error, all ...enroll.Submission) {
+		t.Helper()
+		requireUnknown(t, first)
 		if got, want := tickets(acceptAgain(t, s, all...)), []int64{2, 3}; !slices.Equal(got, want) {
 			t.Errorf("tickets %v, want %v", got, want)
 		}
@@ -214,21 +219,32 @@ func TestAcceptOverABrokenConnection(t *testing.T) {
 		release := pgtest.Hold(t, url, `SELECT FROM lines FOR UPDATE`)
 		proxy.Set(pgtest.CutWaiting)
 		_, err := s.Accept(t.Context(), all)
-		enrolltest.WaitUntil(t, func() bool { return pgtest.LockWaiters(t, url) == 1 })
+		requireUnknown(t, err)
+		pgtest.AwaitLockWaiters(t, url, 1)
+		other := pgtest.Open(t, url)
+		var verdicts []enroll.AcceptResult
+		again := make(chan error, 1)
 		go func() {
-			for pgtest.LockWaiters(t, url) < 2 { // the second try waits behind the first
-				time.Sleep(time.Millisecond)
-			}
-			release()
+			var err error
+			verdicts, err = other.AcceptAgain(t.Context(), all)
+			again <- err
 		}()
-		tryAgain(t, url, pgtest.Open(t, url), err, all...)
+		pgtest.AwaitLockWaiters(t, url, 2) // the second try waits behind the first
+		release()
+		if err := testwait.Receive(t, "the second try ends", again); err != nil {
+			t.Fatal(err)
+		}
+		if got, want := tickets(verdicts), []int64{2, 3}; !slices.Equal(got, want) {
+			t.Errorf("tickets %v, want %v", got, want)
+		}
+		requireDense(t, url, 3)
 	})
 
 	t.Run("nobody is there: nothing was accepted", func(t *testing.T) {
 		t.Parallel()
 		url, proxy, s := setup(t)
 		proxy.Set(pgtest.Refuse)
-		enrolltest.WaitUntil(t, func() bool {
+		testwait.Until(t, "the pool's old connections are used up", func() bool {
 			_, err := s.Accept(t.Context(), []enroll.Submission{enrolltest.Person("a", 2)})
 			return enroll.CodeOf(err) == enroll.Unavailable // the pool's old connections are used up
 		})

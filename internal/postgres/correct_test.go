@@ -132,14 +132,14 @@ func TestCorrectedAddress(t *testing.T) {
 		release := pgtest.Hold(t, o.url, `SELECT FROM runs FOR UPDATE`)
 		var wg sync.WaitGroup
 		wg.Go(func() { o.mustCorrect(1, right) })
-		enrolltest.WaitUntil(t, func() bool { return pgtest.LockWaiters(t, o.url) == 1 }) // it has the line
+		pgtest.AwaitLockWaiters(t, o.url, 1) // it has the line
 		wg.Go(func() {
 			results, err := o.Accept(t.Context(), []enroll.Submission{cancel})
 			if err != nil || enroll.CodeOf(results[0].Err) != enroll.Corrected {
 				t.Errorf("got %+v, %v", results, err)
 			}
 		})
-		enrolltest.WaitUntil(t, func() bool { return pgtest.LockWaiters(t, o.url) == 2 })
+		pgtest.AwaitLockWaiters(t, o.url, 2)
 		release()
 		wg.Wait()
 		cancel = enroll.NewCancel("a", 1, false)

@@ -6,9 +6,9 @@ import (
 	"time"
 
 	"github.com/lastseat/lastseat/internal/enroll"
-	"github.com/lastseat/lastseat/internal/enrolltest"
 	"github.com/lastseat/lastseat/internal/pgtest"
 	"github.com/lastseat/lastseat/internal/postgres"
+	"github.com/lastseat/lastseat/internal/testwait"
 )
 
 func connectLocks(t testing.TB, url string, idle time.Duration) *postgres.LaneLocks {
@@ -74,7 +74,7 @@ func TestLaneLocks(t *testing.T) {
 		first, second := connectLocks(t, url, time.Minute), connectLocks(t, url, time.Minute)
 		try(t, first, 1)
 		first.Close()
-		enrolltest.WaitUntil(t, func() bool { return try(t, second, 1) })
+		testwait.Until(t, "the second client gets the lock", func() bool { return try(t, second, 1) })
 	})
 
 	t.Run("are free when a client says nothing for a while, and it finds out", func(t *testing.T) {
@@ -82,7 +82,7 @@ func TestLaneLocks(t *testing.T) {
 		url := pgtest.URL(t)
 		frozen, second := connectLocks(t, url, 2*time.Second), connectLocks(t, url, time.Minute)
 		try(t, frozen, 1)
-		enrolltest.WaitUntil(t, func() bool { return try(t, second, 1) })
+		testwait.Until(t, "the second client gets the lock", func() bool { return try(t, second, 1) })
 		if err := frozen.Ping(t.Context()); enroll.CodeOf(err) != enroll.Unavailable {
 			t.Errorf("the ping of a session that ended: %v", err)
 		}
@@ -91,13 +91,16 @@ func TestLaneLocks(t *testing.T) {
 	t.Run("stay while the client pings", func(t *testing.T) {
 		t.Parallel()
 		url := pgtest.URL(t)
-		alive, second := connectLocks(t, url, 2*time.Second), connectLocks(t, url, time.Minute)
+		const idle = 5 * time.Second // so long that a busy machine pings in time
+		alive, second := connectLocks(t, url, idle), connectLocks(t, url, time.Minute)
 		try(t, alive, 1)
-		for deadline := time.Now().Add(4 * time.Second); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
+		began := time.Now()
+		testwait.Until(t, "twice the time has passed that an idle session lives", func() bool {
 			if err := alive.Ping(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-		}
+			return time.Since(began) > 2*idle
+		})
 		if try(t, second, 1) {
 			t.Error("the lock was lost in spite of the pings")
 		}

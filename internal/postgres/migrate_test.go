@@ -5,9 +5,9 @@ import (
 	"testing"
 
 	"github.com/lastseat/lastseat/internal/enroll"
-	"github.com/lastseat/lastseat/internal/enrolltest"
 	"github.com/lastseat/lastseat/internal/pgtest"
 	"github.com/lastseat/lastseat/internal/postgres"
+	"github.com/lastseat/lastseat/internal/testwait"
 )
 
 // TestMigrateAmongTheLiving: programs that run meanwhile are told to try again at
@@ -75,13 +75,13 @@ func TestMigrateAmongTheLiving(t *testing.T) {
 			_, err := postgres.Migrate(t.Context(), url, pgtest.Options)
 			migrated <- err
 		}()
-		enrolltest.WaitUntil(t, func() bool { return pgtest.LockWaiters(t, url) == 1 })
+		pgtest.AwaitLockWaiters(t, url, 1)
 		read := make(chan error, 1)
 		go func() {
 			read <- s.Ask(t.Context(), `SELECT * FROM runs WHERE slug = 'a'`)
 		}()
 		// It waits for the migration, or came when that had given up already.
-		enrolltest.WaitUntil(t, func() bool { return pgtest.LockWaiters(t, url) == 2 || len(migrated) == 1 })
+		testwait.Until(t, "the reader waits or the migration has ended", func() bool { return pgtest.LockWaiters(t, url) == 2 || len(migrated) == 1 })
 		release() // now the migration waits for whoever reads
 		if err := <-read; err != nil {
 			t.Errorf("whoever read a run meanwhile was told %v", err)

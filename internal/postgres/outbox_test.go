@@ -11,8 +11,8 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/lastseat/lastseat/internal/enroll"
-	"github.com/lastseat/lastseat/internal/enrolltest"
 	"github.com/lastseat/lastseat/internal/pgtest"
+	"github.com/lastseat/lastseat/internal/testwait"
 )
 
 func TestClaimMail(t *testing.T) {
@@ -100,7 +100,7 @@ func TestClaimMail(t *testing.T) {
 			o.mustClaim(d) // another registration's does not wait
 		}
 		o.end(m, enroll.MailAttempt{State: enroll.MailPending, After: time.Hour})
-		enrolltest.WaitUntil(t, func() bool {
+		testwait.Until(t, "one mail is due", func() bool {
 			due, err := o.MailsDue(context.Background(), 10)
 			return err == nil && len(due) == 1
 		})

@@ -3,12 +3,11 @@ package postgres_test
 import (
 	"testing"
 
-	"go.uber.org/goleak"
-
 	"github.com/lastseat/lastseat/internal/pgtest"
+	"github.com/lastseat/lastseat/internal/testwait"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { testwait.Main(m) }
 
 // requireDense checks the lines, which must hold so many requests.
 func requireDense(t testing.TB, url string, requests int64) {

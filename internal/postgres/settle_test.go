@@ -11,6 +11,7 @@ import (
 	"github.com/lastseat/lastseat/internal/enrolltest"
 	"github.com/lastseat/lastseat/internal/pgtest"
 	"github.com/lastseat/lastseat/internal/postgres"
+	"github.com/lastseat/lastseat/internal/testwait"
 )
 
 func TestSettle(t *testing.T) {
@@ -147,7 +148,7 @@ func TestSettleAtTheSameTime(t *testing.T) {
 			t.Errorf("progress %+v", progress)
 		}
 		release()
-		enrolltest.WaitUntil(t, func() bool { return settle(t, s, a)[a].Last == 1 })
+		testwait.Until(t, "the request is settled", func() bool { return settle(t, s, a)[a].Last == 1 })
 		pgtest.RequireSound(t, url)
 	})
 
@@ -187,7 +188,7 @@ func TestSettleAtTheSameTime(t *testing.T) {
 			})
 		}
 		acceptors.Wait()
-		enrolltest.WaitUntil(t, func() bool { b, err := s.Backlogs(t.Context(), nil, 0); return err == nil && len(b) == 0 })
+		testwait.Until(t, "no line is behind", func() bool { b, err := s.Backlogs(t.Context(), nil, 0); return err == nil && len(b) == 0 })
 		close(done)
 		settlers.Wait()
 		pgtest.RequireSound(t, url)
@@ -212,7 +213,7 @@ func TestSettleAtTheSameTime(t *testing.T) {
 			_, err := s.Settle(context.Background(), []enroll.RunID{run}, enrolltest.SettleLimits(10))
 			killed <- err
 		}()
-		enrolltest.WaitUntil(t, func() bool { return pgtest.LockWaiters(t, url) == 1 })
+		pgtest.AwaitLockWaiters(t, url, 1)
 		if _, there := settle(t, s, run)[run]; there {
 			t.Error("two settle the run at once")
 		}
@@ -224,7 +225,7 @@ func TestSettleAtTheSameTime(t *testing.T) {
 		}
 		requireOutcomes(t, url, "a", "queued", "queued")
 		release()
-		enrolltest.WaitUntil(t, func() bool { return settle(t, s, run)[run].Last == 2 })
+		testwait.Until(t, "both requests are settled", func() bool { return settle(t, s, run)[run].Last == 2 })
 		requireOutcomes(t, url, "a", "confirmed", "full")
 		pgtest.RequireSound(t, url)
 	})
@@ -244,7 +245,7 @@ func TestSettleAtTheSameTime(t *testing.T) {
 			if _, err := weak.Settle(t.Context(), []enroll.RunID{run}, enrolltest.SettleLimits(10)); err == nil {
 				t.Error("a broken connection went unnoticed")
 			}
-			enrolltest.WaitUntil(t, func() bool { return settle(t, s, run)[run].Last == 2 })
+			testwait.Until(t, "both requests are settled", func() bool { return settle(t, s, run)[run].Last == 2 })
 			requireOutcomes(t, url, "a", "confirmed", "full")
 			pgtest.RequireSound(t, url)
 		}

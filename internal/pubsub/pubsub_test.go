@@ -4,18 +4,17 @@ import (
 	"context"
 	"log/slog"
 	"testing"
-	"time"
 
 	"github.com/redis/go-redis/v9"
-	"go.uber.org/goleak"
 
 	"github.com/lastseat/lastseat/internal/pubsub"
 	"github.com/lastseat/lastseat/internal/redistest"
+	"github.com/lastseat/lastseat/internal/testwait"
 )
 
 func TestMain(m *testing.M) {
 	redis.SetLogger(silence{})
-	goleak.VerifyTestMain(m)
+	testwait.Main(m)
 }
 
 type silence struct{}
@@ -37,14 +36,9 @@ func background(t *testing.T, f func(context.Context) error) {
 	})
 }
 
-func next[T any](t *testing.T, ch <-chan T) (v T) {
+func next[T any](t *testing.T, ch <-chan T) T {
 	t.Helper()
-	select {
-	case v = <-ch:
-	case <-time.After(10 * time.Second):
-		t.Fatal("nothing came")
-	}
-	return v
+	return testwait.Receive(t, "something comes", ch)
 }
 
 func TestWake(t *testing.T) {

@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/lastseat/lastseat/internal/testwait"
 )
 
 // Variable names the redis-server binary to test with; without it the one on
@@ -22,10 +24,11 @@ const Variable = "LASTSEAT_TEST_REDIS_SERVER"
 
 // Server is a running Redis.
 type Server struct {
-	t    testing.TB
-	addr string
-	dir  string
-	cmd  *exec.Cmd
+	t      testing.TB
+	addr   string
+	dir    string
+	cmd    *exec.Cmd
+	exited chan struct{} // of the process of now
 }
 
 // Start returns an empty Redis on a free port that is killed when the test ends.
@@ -81,10 +84,10 @@ func (s *Server) start(binary, addr string) error {
 	go func() { _ = cmd.Wait(); close(exited) }()
 	client := redis.NewClient(&redis.Options{Addr: addr, MaxRetries: -1})
 	defer client.Close()
-	deadline := time.After(10 * time.Second)
+	deadline := time.After(testwait.Limit)
 	for {
 		if client.Ping(context.Background()).Err() == nil {
-			s.cmd = cmd
+			s.cmd, s.exited = cmd, exited
 			return nil
 		}
 		select {
@@ -93,7 +96,8 @@ func (s *Server) start(binary, addr string) error {
 			return fmt.Errorf("it exited: %s", text)
 		case <-deadline:
 			_ = cmd.Process.Kill()
-			return fmt.Errorf("it does not answer")
+			<-exited
+			return fmt.Errorf("it does not answer within %s", testwait.Limit)
 		case <-time.After(5 * time.Millisecond):
 		}
 	}
@@ -109,8 +113,16 @@ func freeAddr(t testing.TB) string {
 	return l.Addr().String()
 }
 
-// Kill ends Redis at once; everything in it is lost.
-func (s *Server) Kill() { s.signal(syscall.SIGKILL) }
+// Kill ends Redis at once; everything in it is lost. It returns when the process
+// is gone.
+func (s *Server) Kill() {
+	if s.cmd == nil {
+		return
+	}
+	s.signal(syscall.SIGKILL)
+	<-s.exited
+	s.cmd = nil
+}
 
 // Freeze makes Redis hang: it accepts connections and answers nothing.
 func (s *Server) Freeze() { s.signal(syscall.SIGSTOP) }

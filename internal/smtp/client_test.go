@@ -11,20 +11,19 @@ import (
 	"time"
 
 	"github.com/wneessen/go-mail"
-	"go.uber.org/goleak"
 
 	"github.com/lastseat/lastseat/internal/enroll"
-	"github.com/lastseat/lastseat/internal/enrolltest"
 	"github.com/lastseat/lastseat/internal/smtp"
+	"github.com/lastseat/lastseat/internal/testwait"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { testwait.Main(m) }
 
 const (
 	ann   = "ann@example.org"
 	words = "not for " + ann + " with " + password // what a fake says when it refuses
-	long  = 30 * time.Second                       // a timeout that must not be what ends a test
-	short = 150 * time.Millisecond                 // one that must
+	long  = 2 * testwait.Limit                     // a timeout that must not be what ends a test
+	short = 2 * time.Second                        // one that must, and not before a busy machine has come to the step that hangs
 )
 
 // newClient returns a client with long timeouts, unless changed.
@@ -76,7 +75,7 @@ func requireFailure(ctx context.Context, t *testing.T, c *smtp.Client, code enro
 	t.Helper()
 	began := time.Now()
 	err := c.Send(ctx, message(t, ann))
-	if took := time.Since(began); took > long/2 {
+	if took := time.Since(began); took > testwait.Limit {
 		t.Errorf("it took %s", took)
 	}
 	failure, ok := errors.AsType[*enroll.SendError](err)
@@ -527,7 +526,7 @@ func TestHanging(t *testing.T) {
 	t.Run("a timeout on a used connection is not tried again", func(t *testing.T) {
 		t.Parallel()
 		f := newFake(t, func(_ int, step string, nth int) answer { return answer{hang: step == "MAIL" && nth == 2} })
-		c := newClient(t, f.address, func(o *smtp.Options) { o.SendTimeout = time.Second })
+		c := newClient(t, f.address, func(o *smtp.Options) { o.SendTimeout = short })
 		requireSent(t, c)
 		requireFailure(t.Context(), t, c, enroll.Unavailable)
 		requireSent(t, c)
@@ -569,7 +568,7 @@ func TestReuse(t *testing.T) {
 			t.Errorf("QUIT was said %d times, want once", n)
 		}
 		requireSent(t, c) // still possible, but nothing is kept
-		enrolltest.WaitUntil(t, func() bool { return f.opened() == 0 })
+		testwait.Until(t, "all connections are closed", func() bool { return f.opened() == 0 })
 	})
 
 	t.Run("Close waits for a server, but not for long", func(t *testing.T) {
@@ -579,10 +578,10 @@ func TestReuse(t *testing.T) {
 		requireSent(t, c)
 		began := time.Now()
 		c.Close()
-		if took := time.Since(began); took > long/2 {
+		if took := time.Since(began); took > testwait.Limit {
 			t.Errorf("it took %s", took)
 		}
-		enrolltest.WaitUntil(t, func() bool { return f.opened() == 0 })
+		testwait.Until(t, "all connections are closed", func() bool { return f.opened() == 0 })
 	})
 
 	t.Run("what is not used is closed", func(t *testing.T) {
@@ -590,7 +589,7 @@ func TestReuse(t *testing.T) {
 		f := newFake(t, nil)
 		c := newClient(t, f.address, func(o *smtp.Options) { o.IdleTimeout = short })
 		requireSent(t, c)
-		enrolltest.WaitUntil(t, func() bool { return f.opened() == 0 })
+		testwait.Until(t, "all connections are closed", func() bool { return f.opened() == 0 })
 		if n := f.heard("QUIT"); n != 1 {
 			t.Errorf("QUIT was said %d times, want once", n)
 		}

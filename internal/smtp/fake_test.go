@@ -19,7 +19,7 @@ import (
 	"github.com/emersion/go-sasl"
 	"github.com/emersion/go-smtp"
 
-	"github.com/lastseat/lastseat/internal/enrolltest"
+	"github.com/lastseat/lastseat/internal/testwait"
 )
 
 const (
@@ -88,7 +88,7 @@ func newFake(t *testing.T, answers func(connection int, step string, nth int) an
 	})
 	t.Cleanup(func() {
 		l.Close()
-		enrolltest.WaitUntil(t, func() bool { return f.opened() == 0 })
+		testwait.Until(t, "all connections are closed", func() bool { return f.opened() == 0 })
 		served.Wait()
 	})
 	return f
@@ -260,7 +260,7 @@ func (f *fake) hangUp() {
 		c.Close()
 	}
 	f.mu.Unlock()
-	enrolltest.WaitUntil(f.t, func() bool { return f.opened() == 0 })
+	testwait.Until(f.t, "all connections are closed", func() bool { return f.opened() == 0 })
 }
 
 // server is an honest mail server, made of a library that is not the client's.

@@ -5,8 +5,8 @@ import (
 	"testing"
 
 	"github.com/lastseat/lastseat/internal/crashpoint"
-	"github.com/lastseat/lastseat/internal/enrolltest"
 	"github.com/lastseat/lastseat/internal/pgtest"
+	"github.com/lastseat/lastseat/internal/testwait"
 )
 
 // What somebody sees whose request an API dies of.
@@ -43,14 +43,14 @@ func anAPIDies(unanswered bool, inLine int64) crash {
 // nobody a second place. Person 0 asked before, and may have been answered.
 func (s *site) requireAskedAgain(answers []told, answered bool, seats int) {
 	s.t.Helper()
-	s.requireDecided("a", found)
+	s.requireDecided("a")
 	api := s.start("api")
 	first := answers[0]
 	s.askAll(api, "a", answers, 0, len(answers))
 	if answered && (first.ID != answers[0].ID || first.Ticket != answers[0].Ticket) {
 		s.t.Errorf("who was told %+v was told %+v the second time", first, answers[0])
 	}
-	s.requireSettled("a", seats, answers, found)
+	s.requireSettled("a", seats, answers)
 }
 
 // TestAnAPIThatIsKilledWhileItsCommitIsOnTheWay: Postgres has all of it and waits
@@ -66,13 +66,13 @@ func TestAnAPIThatIsKilledWhileItsCommitIsOnTheWay(t *testing.T) {
 	release := pgtest.Hold(t, s.url, `SELECT FROM lines FOR UPDATE`)
 	asked := make(chan error, 1)
 	go func() { asked <- s.ask(api, "a", 0, &told{}) }()
-	enrolltest.WaitUntil(t, func() bool { return pgtest.LockWaiters(t, s.url) == 1 })
+	pgtest.AwaitLockWaiters(t, s.url, 1)
 	api.signal(syscall.SIGKILL)
 	<-api.exited
 	if err := <-asked; err == nil {
 		t.Error("it was answered")
 	}
 	release()
-	enrolltest.WaitUntil(t, func() bool { n, _ := s.inLine(); return n == 1 })
+	testwait.Until(t, "the request is in the line", func() bool { n, _ := s.inLine(); return n == 1 })
 	s.requireAskedAgain(answers, false, seats)
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/lastseat/lastseat/internal/crashpoint"
-	"github.com/lastseat/lastseat/internal/enrolltest"
 	"github.com/lastseat/lastseat/internal/pgtest"
+	"github.com/lastseat/lastseat/internal/testwait"
 )
 
 // aMailIsInterrupted has the worker die on the way of a confirmation, after which
@@ -34,7 +34,7 @@ func aMailIsInterrupted(left string, arrive int) crash {
 		s.start("worker")
 		s.waitForMail("sent 1")
 		// What the dead one had not acknowledged comes again and finds nothing to do.
-		enrolltest.WaitUntil(t, func() bool {
+		testwait.Until(t, "the queue is empty", func() bool {
 			queue, err := asynq.NewInspectorFromRedisClient(s.redis.Client()).GetQueueInfo("mail")
 			return err == nil && queue.Size == 0
 		})
@@ -42,7 +42,7 @@ func aMailIsInterrupted(left string, arrive int) crash {
 		if len(letters) != arrive || letters[0].to != "p0@example.org" || len(slices.Compact(letters)) != 1 {
 			t.Errorf("arrived has %+v, want one mail, %d times", letters, arrive)
 		}
-		s.requireSettled("a", seats, answers, found)
+		s.requireSettled("a", seats, answers)
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/lastseat/lastseat/internal/crashpoint"
 	"github.com/lastseat/lastseat/internal/enrolltest"
 	"github.com/lastseat/lastseat/internal/pgtest"
+	"github.com/lastseat/lastseat/internal/testwait"
 )
 
 // crash makes a process die at a point, starts another one as a supervisor does,
@@ -57,20 +58,31 @@ var crashes = map[crashpoint.Point]crash{
 //	                            internal/httpapi, TestPostgres_that_breaks_off_during_a_commit_costs_no_ticket
 //	the end of a waiting list   internal/waitlist, TestTheEndOfAListIsLost
 //	what settling reads         internal/postgres, TestSettleAtTheSameTime/a_settler_whose_connection_dies_…;
-//	                            internal/lane, TestWhatASettlementReadsIsLostWithoutNotice
-//	what settling commits       internal/lane, TestTheReplyToASettlementIsLost
-//	lane locks                  internal/lane, TestAWordOnTheLockConnectionIsLost
-//	the sweep's look            internal/lane, TestALookAtTheLinesIsLost
-//	enqueueing and waking       internal/lane, TestARingIsLost; the subscription, TestLanesInTrouble/a_connection_to_Redis_…
-//	a lane and its queue        internal/lane, TestAWordBetweenALaneAndItsQueueIsLost
+//	                            internal/lane, TestTimingWhatASettlementReadsIsLostWithoutNotice
+//	what settling commits       internal/lane, TestTimingTheReplyToASettlementIsLost
+//	lane locks                  internal/lane, TestTimingAWordOnTheLockConnectionIsLost
+//	the sweep's look            internal/lane, TestTimingALookAtTheLinesIsLost
+//	enqueueing and waking       internal/lane, TestTimingARingIsLost; the subscription, TestLanesInTrouble/a_connection_to_Redis_…
+//	a lane and its queue        internal/lane, TestTimingAWordBetweenALaneAndItsQueueIsLost
 //	what is announced           internal/watch, TestWait/finds_out_by_itself_when_a_message_is_lost
-//	relay, post and the outbox  internal/mailqueue, TestAWordToTheOutboxIsLost
+//	relay, post and the outbox  internal/mailqueue, TestTimingAWordToTheOutboxIsLost
 //	relay, post and the queue   internal/mailqueue, TestAWordToTheQueueIsLost
 //	the answer to a mail        internal/smtp, TestReuse/a_message_is_handed_over_once_…;
 //	                            TestAWorkerThatIsKilledBeforeItNotesWhatItSent
 func TestCrashPoints(t *testing.T) {
 	t.Parallel()
-	for _, at := range crashpoint.All() {
+	showCrashes(t, crashpoint.All()...)
+}
+
+// TestTimingCrashPoints shows for one point of each kind how soon the line moves
+// on.
+func TestTimingCrashPoints(t *testing.T) {
+	t.Parallel()
+	showCrashes(t, crashpoint.AcceptCommitted, crashpoint.LaneLocked, crashpoint.SettleCommitted, crashpoint.LanesLeft)
+}
+
+func showCrashes(t *testing.T, points ...crashpoint.Point) {
+	for _, at := range points {
 		t.Run(string(at), func(t *testing.T) {
 			t.Parallel()
 			show := crashes[at]
@@ -91,6 +103,9 @@ const found = 5 * time.Second
 func newCrashSite(t *testing.T) *site {
 	t.Helper()
 	s := newSite(t)
+	if strings.HasPrefix(t.Name(), "TestTiming") {
+		s.promised = found
+	}
 	s.env = []string{"LASTSEAT_WORKER_SWEEP_INTERVAL=200ms", "LASTSEAT_WORKER_SWEEP_ALL_INTERVAL=500ms", "LASTSEAT_WORKER_LANE_IDLE=200ms"}
 	return s
 }
@@ -118,11 +133,7 @@ func (s *site) startToDie(program, at string) *process {
 // it, so this shows that it came there, too.
 func (p *process) requireDead() {
 	p.t.Helper()
-	select {
-	case <-p.exited:
-	case <-time.After(20 * time.Second):
-		p.t.Fatal("it never came to its crash point")
-	}
+	testwait.Receive(p.t, "it comes to its crash point", p.exited)
 	if status := p.cmd.ProcessState.Sys().(syscall.WaitStatus); !status.Signaled() || status.Signal() != syscall.SIGKILL {
 		p.t.Fatalf("it did not die at its crash point: %s", p.cmd.ProcessState)
 	}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/lastseat/lastseat/internal/enrolltest"
 	"github.com/lastseat/lastseat/internal/pgtest"
+	"github.com/lastseat/lastseat/internal/testwait"
 )
 
 // TestAWorkerThatIsCutOffFromRedis keeps its lock connection, and with its sweep
@@ -17,12 +18,12 @@ func TestAWorkerThatIsCutOffFromRedis(t *testing.T) {
 	w, other := s.worker(true), s.worker(true)
 	stop := s.trickle("a", false)
 	defer stop()
-	enrolltest.WaitUntil(t, func() bool { return s.decided("a") > 25 })
+	testwait.Until(t, "25 requests are decided", func() bool { return s.decided("a") > 25 })
 	if !w.hasLane() {
 		w, other = other, w
 	}
 	w.redis.Set(pgtest.BlackHole)
 	const byTask = `lastseat_requests_settled_total{by="task"}`
 	before := other.metric(byTask)
-	enrolltest.WaitUntil(t, func() bool { return other.metric(byTask) > before+100 })
+	testwait.Until(t, "the other worker settles by tasks", func() bool { return other.metric(byTask) > before+100 })
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/lastseat/lastseat/internal/enrolltest"
 	"github.com/lastseat/lastseat/internal/pgtest"
+	"github.com/lastseat/lastseat/internal/testwait"
 )
 
 const (
@@ -18,7 +19,7 @@ const (
 	seats  = 250 // so that seats are still being given at the moment of the fault
 )
 
-func TestARushInWhich(t *testing.T) {
+func TestTimingARushInWhich(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		name string
@@ -66,7 +67,8 @@ func TestARushInWhich(t *testing.T) {
 				}
 				test.fault(t, s, w, other)
 			})
-			s.requireSettled("a", seats, answers, test.within)
+			s.promised = test.within
+			s.requireSettled("a", seats, answers)
 		})
 	}
 }
@@ -92,7 +94,7 @@ func (p *process) metrics() string {
 	return string(text)
 }
 
-func TestAnAPIThatIsKilled(t *testing.T) {
+func TestTimingAnAPIThatIsKilled(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	enrolltest.OpenRun(t, pgtest.Open(t, s.url), "a", enrolltest.Seats(seats))
@@ -100,7 +102,8 @@ func TestAnAPIThatIsKilled(t *testing.T) {
 	s.start("worker")
 	answers := s.rush("a", people, apis, func() { apis[0].signal(syscall.SIGKILL) })
 	// Nobody's place was lost or doubled by asking again at the other API.
-	s.requireSettled("a", seats, answers, 5*time.Second)
+	s.promised = 5 * time.Second
+	s.requireSettled("a", seats, answers)
 }
 
 func TestAFrozenWorkerDoesNotSettleTwice(t *testing.T) {
@@ -113,13 +116,13 @@ func TestAFrozenWorkerDoesNotSettleTwice(t *testing.T) {
 	answers := s.rush("a", 20, []*process{api}, func() { frozen.signal(syscall.SIGSTOP) })
 	other := s.start("worker")
 	began := time.Now()
-	enrolltest.WaitUntil(t, func() bool {
-		backlogs, err := store.Backlogs(t.Context(), nil, 0)
-		return err == nil && len(backlogs) == 0
+	testwait.Until(t, "no line is behind", func() bool {
+		behind, err := store.Backlogs(t.Context(), nil, 0)
+		return err == nil && len(behind) == 0
 	})
 	t.Logf("the line moved again after %s", time.Since(began))
 	frozen.signal(syscall.SIGCONT)
-	enrolltest.WaitUntil(t, func() bool { // it notices, and can own lanes again
+	testwait.Until(t, "the worker is ready again", func() bool { // it notices, and can own lanes again
 		answer, err := http.Get("http://" + frozen.Admin + "/readyz")
 		if err != nil {
 			return false
@@ -127,7 +130,7 @@ func TestAFrozenWorkerDoesNotSettleTwice(t *testing.T) {
 		answer.Body.Close()
 		return answer.StatusCode == http.StatusOK
 	})
-	s.requireSettled("a", 5, answers, 3*time.Second)
+	s.requireSettled("a", 5, answers)
 	other.stop()
 	frozen.stop()
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/lastseat/lastseat/internal/enrolltest"
 	"github.com/lastseat/lastseat/internal/pgtest"
+	"github.com/lastseat/lastseat/internal/testwait"
 )
 
 // TestARushThroughATransactionPooler: with prepared_statements false and a direct
@@ -25,7 +26,7 @@ func TestARushThroughATransactionPooler(t *testing.T) {
 	told := s.rush("a", people, apis, func() {
 		workers[0].stop() // its lanes go to the other, by locks on a direct connection
 	})
-	s.requireSettled("a", seats, told, time.Minute)
+	s.requireSettled("a", seats, told)
 }
 
 // throughPooler returns what the programs need in their environment to work behind
@@ -71,7 +72,7 @@ func TestAStartInTheWrongMode(t *testing.T) {
 			if err == nil || !strings.Contains(said.String(), test.named) {
 				t.Errorf("%s with %s: %v, and it does not name %s:\n%s", test.program, test.wrong, err, test.named, said.String())
 			}
-		case <-time.After(time.Minute):
+		case <-time.After(testwait.Limit):
 			_ = cmd.Process.Kill()
 			<-ended
 			t.Errorf("%s with %s starts", test.program, test.wrong)

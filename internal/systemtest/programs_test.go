@@ -14,53 +14,24 @@ import (
 
 	"github.com/lastseat/lastseat/internal/enrolltest"
 	"github.com/lastseat/lastseat/internal/pgtest"
+	"github.com/lastseat/lastseat/internal/testwait"
 )
 
 func TestPrograms(t *testing.T) {
 	t.Parallel()
 
-	t.Run("stop in order with status 0, and a held poll gets its answer", func(t *testing.T) {
-		t.Parallel()
-		s := newSite(t)
-		enrolltest.OpenRun(t, pgtest.Open(t, s.url), "a", nil)
-		api := s.start("api")
-		var asked, polled told
-		if err := s.ask(api, "a", 1, &asked); err != nil {
-			t.Fatal(err)
-		}
-		answer := make(chan error, 1)
-		go func() {
-			r, err := http.NewRequestWithContext(context.Background(), http.MethodGet, "http://"+api.API+"/v1/registrations/"+asked.ID.String()+"?wait=25", nil)
-			if err == nil {
-				err = do(r, http.StatusOK, &polled)
-			}
-			answer <- err
-		}()
-		time.Sleep(200 * time.Millisecond) // it is held: there is no worker
-		began := time.Now()
-		api.stop()
-		if err := <-answer; err != nil || polled.Status != "queued" {
-			t.Errorf("the poll got %+v, %v", polled, err)
-		}
-		if took := time.Since(began); took > 5*time.Second {
-			t.Errorf("stopping took %s", took)
-		}
-		worker := s.start("worker")
-		worker.stop()
-	})
-
 	t.Run("serve on after SIGTERM until balancers have noticed, and hold nobody", func(t *testing.T) {
 		t.Parallel()
 		s := newSite(t)
 		enrolltest.OpenRun(t, pgtest.Open(t, s.url), "a", nil)
-		api := s.start("api", "LASTSEAT_API_SHUTDOWN_DELAY=5s")
+		api := s.start("api", "LASTSEAT_API_SHUTDOWN_DELAY=12s")
 		var asked told
 		if err := s.ask(api, "a", 1, &asked); err != nil {
 			t.Fatal(err)
 		}
 		began := time.Now()
 		api.signal(syscall.SIGTERM)
-		enrolltest.WaitUntil(t, func() bool { return api.status("/readyz") == http.StatusServiceUnavailable })
+		testwait.Until(t, "/readyz answers 503", func() bool { return api.status("/readyz") == http.StatusServiceUnavailable })
 		for n := 2; time.Since(began) < 4*time.Second; n++ {
 			var other, polled told
 			if err := s.ask(api, "a", n, &other); err != nil {
@@ -88,13 +59,9 @@ func TestPrograms(t *testing.T) {
 		s := newSite(t)
 		api := s.start("api", "LASTSEAT_API_SHUTDOWN_DELAY=5m")
 		api.signal(syscall.SIGTERM)
-		enrolltest.WaitUntil(t, func() bool { return api.status("/readyz") == http.StatusServiceUnavailable })
+		testwait.Until(t, "/readyz answers 503", func() bool { return api.status("/readyz") == http.StatusServiceUnavailable })
 		api.signal(syscall.SIGTERM)
-		select {
-		case <-api.exited:
-		case <-time.After(20 * time.Second):
-			t.Error("it goes on")
-		}
+		testwait.Receive(t, "it ends", api.exited)
 	})
 
 	t.Run("outlive SIGHUP and the reader of their log", func(t *testing.T) {
@@ -143,6 +110,36 @@ func TestPrograms(t *testing.T) {
 			t.Errorf("healthcheck of nothing: status %d", code)
 		}
 	})
+}
+
+// TestTimingProgramsThatStop do so in order with status 0, and a held poll gets
+// its answer.
+func TestTimingProgramsThatStop(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	enrolltest.OpenRun(t, pgtest.Open(t, s.url), "a", nil)
+	api := s.start("api")
+	var asked, polled told
+	if err := s.ask(api, "a", 1, &asked); err != nil {
+		t.Fatal(err)
+	}
+	answer := make(chan error, 1)
+	go func() {
+		r, err := http.NewRequestWithContext(context.Background(), http.MethodGet, "http://"+api.API+"/v1/registrations/"+asked.ID.String()+"?wait=25", nil)
+		if err == nil {
+			err = do(r, http.StatusOK, &polled)
+		}
+		answer <- err
+	}()
+	testwait.Until(t, "the poll is held", func() bool { return api.metric("lastseat_people_waiting") == 1 }) // there is no worker
+	began := time.Now()
+	api.stop()
+	if err := <-answer; err != nil || polled.Status != "queued" {
+		t.Errorf("the poll got %+v, %v", polled, err)
+	}
+	testwait.Promised(t, "stopping", time.Since(began), 5*time.Second)
+	worker := s.start("worker")
+	worker.stop()
 }
 
 func runProgram(t *testing.T, env []string, program string, args ...string) (int, string) {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/lastseat/lastseat/internal/enrolltest"
 	"github.com/lastseat/lastseat/internal/pgtest"
+	"github.com/lastseat/lastseat/internal/testwait"
 )
 
 const organiserToken = "the-token-of-the-organisers"
@@ -54,7 +55,7 @@ func (s *site) speed(api *process, from int) (longest time.Duration) {
 // untilClosed returns after how long the server has closed the connection, of
 // which everything is read that it sent before.
 func untilClosed(t *testing.T, conn net.Conn, began time.Time) time.Duration {
-	_ = conn.SetReadDeadline(began.Add(30 * time.Second))
+	_ = conn.SetReadDeadline(began.Add(testwait.Limit))
 	_, err := io.Copy(io.Discard, conn)
 	if timeout, is := err.(net.Error); is && timeout.Timeout() { //nolint:errorlint // as it comes from the connection
 		t.Error("the server keeps the connection of a slow client")
@@ -62,8 +63,8 @@ func untilClosed(t *testing.T, conn net.Conn, began time.Time) time.Duration {
 	return time.Since(began)
 }
 
-// TestSlowClients: they keep nobody from anything, and are gone in good time.
-func TestSlowClients(t *testing.T) {
+// TestTimingSlowClients: they keep nobody from anything, and are gone in good time.
+func TestTimingSlowClients(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	store := pgtest.Open(t, s.url)
@@ -87,13 +88,11 @@ func TestSlowClients(t *testing.T) {
 				if _, err := conn.Write([]byte{b}); err != nil {
 					break
 				}
-				time.Sleep(250 * time.Millisecond)
+				time.Sleep(250 * time.Millisecond) //nolint:forbidigo // so slow is the client
 			}
 		})
 		slow.Go(func() {
-			if took := untilClosed(t, conn, began); took > within+5*time.Second { // for a busy machine
-				t.Errorf("a slow client was there for %s, at most %s belong", took, within)
-			}
+			testwait.Promised(t, "sending a slow client away", untilClosed(t, conn, began), within+5*time.Second)
 		})
 	}
 	for range 100 {
@@ -108,13 +107,11 @@ func TestSlowClients(t *testing.T) {
 				if _, err := conn.Write([]byte{b}); err != nil {
 					return
 				}
-				time.Sleep(250 * time.Millisecond)
+				time.Sleep(250 * time.Millisecond) //nolint:forbidigo // so slow is the client
 			}
 		})
 		slow.Go(func() {
-			if took := untilClosed(t, conn, began); took > 7*time.Second {
-				t.Errorf("a client with a slow body was there for %s", took)
-			}
+			testwait.Promised(t, "sending a client with a slow body away", untilClosed(t, conn, began), 7*time.Second)
 		})
 	}
 	for range 10 {
@@ -123,21 +120,17 @@ func TestSlowClients(t *testing.T) {
 		slow.Go(func() {
 			// It reads nothing, so that writing ends with the server's patience.
 			for {
-				_ = conn.SetWriteDeadline(time.Now().Add(30 * time.Second))
+				_ = conn.SetWriteDeadline(time.Now().Add(testwait.Limit))
 				if _, err := conn.Write([]byte("GET /v1/runs HTTP/1.1\r\nHost: api\r\n\r\n")); err != nil {
 					break
 				}
-				time.Sleep(20 * time.Millisecond)
+				time.Sleep(20 * time.Millisecond) //nolint:forbidigo // so often it asks
 			}
-			if took := time.Since(began); took > writeTimeout+9*time.Second {
-				t.Errorf("a client that reads nothing was there for %s", took)
-			}
+			testwait.Promised(t, "sending a client away that reads nothing", time.Since(began), writeTimeout+9*time.Second)
 		})
 	}
 	// Whoever waits for one of the slow ones waits for seconds.
-	if longest := s.speed(api, 2000); longest > time.Second {
-		t.Errorf("among slow clients, one that is not waited %s", longest)
-	}
+	testwait.Promised(t, "a request among slow clients", s.speed(api, 2000), time.Second)
 	slow.Wait()
 	s.requireNothingLeft(api, before)
 	api.requireQuiet()
@@ -166,20 +159,13 @@ func (s *site) requireNothingLeft(api *process, goroutines float64) {
 	client.CloseIdleConnections()
 	http.DefaultClient.CloseIdleConnections()
 	const own = 20 // of the test's own connections, and of the pools' that are opened meanwhile
-	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(50 * time.Millisecond) {
-		now, waiting := api.metric("go_goroutines"), api.metric("lastseat_people_waiting")
-		if now <= goroutines+own && waiting == 0 {
-			return
-		}
-		if time.Now().After(deadline) {
-			s.t.Errorf("of %v goroutines there are %v, and %v polls are held", goroutines, now, waiting)
-			return
-		}
-	}
+	testwait.Until(s.t, fmt.Sprintf("of at most %v goroutines and no poll nothing is left over", goroutines+own), func() bool {
+		return api.metric("go_goroutines") <= goroutines+own && api.metric("lastseat_people_waiting") == 0
+	})
 }
 
-// TestClientsThatHangUp leave nothing behind, in whichever phase.
-func TestClientsThatHangUp(t *testing.T) {
+// TestTimingClientsThatHangUp leave nothing behind, in whichever phase.
+func TestTimingClientsThatHangUp(t *testing.T) {
 	t.Parallel()
 	const clients = 50
 	s := newSite(t)
@@ -233,12 +219,12 @@ func TestClientsThatHangUp(t *testing.T) {
 			write(conn, header+body)
 			conns[n] = conn
 		})
-		enrolltest.WaitUntil(t, func() bool { return pgtest.LockWaiters(t, s.url) > 0 })
+		testwait.Until(t, "the commit waits for a lock", func() bool { return pgtest.LockWaiters(t, s.url) > 0 })
 		for _, conn := range conns {
 			conn.Close()
 		}
 		release()
-		enrolltest.WaitUntil(t, func() bool { return api.metric(`lastseat_requests_accepted_total`) == began+clients })
+		testwait.Until(t, "all requests are accepted", func() bool { return api.metric(`lastseat_requests_accepted_total`) == began+clients })
 		for n := range clients {
 			var answer told
 			if err := s.ask(api, "a", 2000+n, &answer); err != nil {
@@ -262,7 +248,7 @@ func TestClientsThatHangUp(t *testing.T) {
 			write(conn, "GET /v1/registrations/"+asked.ID.String()+"?wait=25 HTTP/1.1\r\nHost: api\r\n\r\n")
 			conns[n] = conn
 		})
-		enrolltest.WaitUntil(t, func() bool { return api.metric("lastseat_people_waiting") == clients })
+		testwait.Until(t, "all polls are held", func() bool { return api.metric("lastseat_people_waiting") == clients })
 		for _, conn := range conns {
 			conn.Close()
 		}
@@ -295,9 +281,7 @@ func TestClientsThatHangUp(t *testing.T) {
 	if open := api.metric("process_open_fds"); open > 60 {
 		t.Errorf("%v files and connections are open", open)
 	}
-	if longest := s.speed(api, 4000); longest > time.Second {
-		t.Errorf("afterwards somebody waited %s", longest)
-	}
+	testwait.Promised(t, "a request afterwards", s.speed(api, 4000), time.Second)
 	api.requireQuiet()
 }
 
@@ -326,9 +310,9 @@ func TestAPollOfADeadConnection(t *testing.T) {
 			t.Error("an answer came through a dead connection")
 		}
 	}()
-	enrolltest.WaitUntil(t, func() bool { return api.metric("lastseat_people_waiting") == 1 })
+	testwait.Until(t, "the poll is held", func() bool { return api.metric("lastseat_people_waiting") == 1 })
 	proxy.Set(pgtest.Deafen)
-	enrolltest.WaitUntil(t, func() bool { return api.metric("lastseat_people_waiting") == 0 })
+	testwait.Until(t, "the poll is over", func() bool { return api.metric("lastseat_people_waiting") == 0 })
 	proxy.Cut()
 	s.requireNothingLeft(api, before)
 	api.requireQuiet()

@@ -13,6 +13,7 @@ import (
 
 	"github.com/lastseat/lastseat/internal/redistest"
 	"github.com/lastseat/lastseat/internal/taskqueue"
+	"github.com/lastseat/lastseat/internal/testwait"
 )
 
 // tasks is a queue on a Redis of its own, and whatever Asynq makes of it.
@@ -90,15 +91,10 @@ func TestStatesAreAsynqs(t *testing.T) {
 	if err := q.Drop(t.Context(), queue, []string{"one", "two"}); err != nil {
 		t.Fatal(err)
 	}
-	for deadline := time.Now().Add(time.Minute); ; time.Sleep(5 * time.Millisecond) {
+	testwait.Until(t, "nothing is left of dropped tasks", func() bool {
 		info, err := q.inspector.GetQueueInfo(queue)
-		if err == nil && info.Size == 0 {
-			break
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("of dropped tasks there is left: %+v, %v", info, err)
-		}
-	}
+		return err == nil && info.Size == 0
+	})
 	for _, id := range []string{"one", "two"} {
 		if err := q.Enqueue(t.Context(), asynq.NewTask("a", nil), asynq.Queue(queue), asynq.TaskID(id)); !errors.Is(err, taskqueue.ErrTaken) {
 			t.Errorf("the name of a task that was dropped is free at once (%v)", err)

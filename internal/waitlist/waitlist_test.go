@@ -9,16 +9,15 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"github.com/lastseat/lastseat/internal/enroll"
 	"github.com/lastseat/lastseat/internal/enrolltest"
 	"github.com/lastseat/lastseat/internal/pgtest"
 	"github.com/lastseat/lastseat/internal/postgres"
+	"github.com/lastseat/lastseat/internal/testwait"
 	"github.com/lastseat/lastseat/internal/waitlist"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { testwait.Main(m) }
 
 // counted is a ledger that counts how often it was looked into.
 type counted struct {
@@ -93,7 +92,7 @@ func TestAWaitingListEndsAtItsTime(t *testing.T) {
 			}
 		})
 	}
-	enrolltest.WaitUntil(t, func() bool {
+	testwait.Until(t, "a worker is told", func() bool {
 		mu.Lock()
 		defer mu.Unlock()
 		return len(notified) > 0
@@ -103,7 +102,7 @@ func TestAWaitingListEndsAtItsTime(t *testing.T) {
 	}
 	for _, p := range processes { // they go on looking, while it is not settled
 		enough := p.turns.Load() + 5
-		enrolltest.WaitUntil(t, func() bool { return p.turns.Load() >= enough })
+		testwait.Until(t, "enough turns have passed", func() bool { return p.turns.Load() >= enough })
 	}
 	settle(t, s, notified[0].RunID)
 	stop()
@@ -185,7 +184,7 @@ func TestTheEndOfAListIsLost(t *testing.T) {
 			go func() {
 				ended <- waitlist.Run(ctx, turning, 20*time.Millisecond, func(enroll.Bundle) { notified++ }, slog.New(slog.DiscardHandler))
 			}()
-			enrolltest.WaitUntil(t, func() bool { return turning.turns.Load() >= 5 })
+			testwait.Until(t, "five turns have passed", func() bool { return turning.turns.Load() >= 5 })
 			stop()
 			if err := <-ended; err != nil {
 				t.Error(err)
