@@ -123,8 +123,9 @@ FROM clock, mine, (
 ) s
 WHERE m.id = $1 AND m.ended_at IS NULL`
 
-// takeAlong makes all that waits about the run for its address part of the
-// summary $1 that was claimed, and notes of each what it tells.
+// takeAlong makes all that waits about the run for its address part of the mail $1,
+// if that is a summary which this transaction has claimed (an earlier claim has
+// read what it tells already), and notes of each what it tells.
 const takeAlong = `
 UPDATE mails o
 SET state = 'skipped', ended_at = coalesce(o.ended_at, clock_timestamp()), claimed_until = NULL, told_by = s.id, problem = $3,
@@ -133,7 +134,11 @@ SET state = 'skipped', ended_at = coalesce(o.ended_at, clock_timestamp()), claim
 FROM (SELECT s.id, s.recipient, s.revision FROM mails s WHERE s.id = $1 LIMIT 1) s
 WHERE o.id = ANY(ARRAY(
     SELECT x.id
-    FROM (SELECT s.id, s.run_id, s.email_key, s.claimed_until FROM mails s WHERE s.id = $1 OFFSET 0) s
+    FROM (
+        SELECT s.id, s.run_id, s.email_key, s.claimed_until FROM mails s
+        WHERE s.id = $1 AND s.kind = $4 AND s.xmin = pg_current_xact_id_if_assigned()::xid
+        OFFSET 0
+    ) s
     CROSS JOIN LATERAL (SELECT q.run_id, q.ticket FROM requests q WHERE q.email_key = s.email_key OFFSET 0) q
     CROSS JOIN LATERAL (
         SELECT x.id FROM mails x
@@ -148,12 +153,14 @@ WHERE o.id = ANY(ARRAY(
 // toldByMail finds what the registration q was last told, in the way that
 // enroll.LastTold explains: by which revision of the run and which status, when,
 // and whether any mail that may have arrived told of a seat. A summary tells what
-// the mails would have that joined it. Not counted is the mail m itself, and what
+// the mails would have that joined it. Revisions come first: no mail tells an older one
+// than a mail before it, and a clock that was set back does not turn them round. Not
+// counted is the mail m itself, and what
 // went to an address that the registration has no more.
 const toldByMail = `
 LEFT JOIN LATERAL (
-    SELECT (array_agg(o.revision ORDER BY o.at DESC) FILTER (WHERE o.sent))[1] AS revision,
-           (array_agg(o.told_status ORDER BY o.at DESC) FILTER (WHERE o.sent))[1] AS status,
+    SELECT (array_agg(o.revision ORDER BY o.revision DESC NULLS LAST, o.at DESC) FILTER (WHERE o.sent))[1] AS revision,
+           (array_agg(o.told_status ORDER BY o.revision DESC NULLS LAST, o.at DESC) FILTER (WHERE o.sent))[1] AS status,
            max(o.at) FILTER (WHERE o.sent) AS at,
            coalesce(bool_or(o.told_status = 'confirmed' AND o.at IS NOT NULL), false) AS of_seat
     FROM (
@@ -237,7 +244,7 @@ func (s *Store) ClaimMail(ctx context.Context, due enroll.DueMail, limits enroll
 		}
 		return rows.Err()
 	})
-	batch.Queue(takeAlong, due.ID, enroll.PacedKinds(), joinedSummary)
+	batch.Queue(takeAlong, due.ID, enroll.PacedKinds(), joinedSummary, enroll.MailSummary)
 	queueReadMail(batch, &m)
 	if err := s.pool.SendBatch(ctx, batch).Close(); err != nil {
 		return enroll.Mail{}, translate(doing, err)

@@ -48,7 +48,7 @@ LEFT JOIN LATERAL (
         SELECT due_at, state FROM mails m WHERE m.run_id = o.run_id AND m.ticket = o.ticket AND m.kind = $4
         ORDER BY sequence DESC LIMIT 1
     ) m
-    WHERE o.run_id = one.run_id AND (m.state = 'pending' OR m.due_at > clock_timestamp() - $3::interval)
+    WHERE o.run_id = one.run_id AND (m.state = 'pending' OR m.due_at > clock_timestamp() - $3::interval AND m.due_at <= clock_timestamp())
     LIMIT 1
 ) before ON true
 WHERE before.told IS NULL`
@@ -79,7 +79,7 @@ func (s *Store) RequestLinks(ctx context.Context, address enroll.AddressKey) err
 		INSERT INTO mails (kind, email_key)
 		SELECT $3, $1
 		WHERE EXISTS (SELECT FROM requests WHERE email_key = $1) AND NOT EXISTS (
-			SELECT FROM mails WHERE email_key = $1 AND kind = $3 AND (state = 'pending' OR due_at > clock_timestamp() - $2::interval)
+			SELECT FROM mails WHERE email_key = $1 AND kind = $3 AND (state = 'pending' OR due_at > clock_timestamp() - $2::interval AND due_at <= clock_timestamp())
 		)`, address, againAfter, enroll.MailLinks)
 	if err := s.pool.SendBatch(ctx, batch).Close(); err != nil {
 		return translate("asking for the links of an address", err)

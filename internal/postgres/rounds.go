@@ -67,7 +67,7 @@ SELECT count(*), coalesce(max(ticket), 0) FROM people`
 // change are not written, a reminder would come before them, and perhaps of a
 // start that is a mistake: it waits.
 const dueReminders = `
-SELECT r.id, CASE WHEN d.starts_at = r.starts_at THEN d.after ELSE 0 END
+SELECT r.id, r.starts_at, CASE WHEN d.starts_at = r.starts_at THEN d.after ELSE 0 END
 FROM runs r
 LEFT JOIN run_reminders d ON d.run_id = r.id
 WHERE r.starts_at > clock_timestamp() AND r.starts_at <= clock_timestamp() + $1::interval AND NOT r.called_off
@@ -79,7 +79,8 @@ LIMIT 1`
 // writeReminders writes the reminders of the run $1 for the next $3 seats after
 // the ticket $2, and notes how far it has come. Seats whose people were told of
 // this start within $5 of it need none, nor do those for whom a mail ($6) waits
-// that will tell it. What older programs have sent counts as telling it.
+// that will tell it. What older programs have sent counts as telling it. A run that no
+// longer begins at $7 gets none and is found again.
 const writeReminders = `
 WITH seats AS MATERIALIZED (
     SELECT a.ticket FROM attendances a WHERE a.run_id = $1 AND a.ticket > $2 ORDER BY a.ticket LIMIT $3
@@ -96,13 +97,13 @@ WITH seats AS MATERIALIZED (
           AND (m.ended_at IS NULL OR m.state = 'sent' AND m.ended_at > r.starts_at - $5::interval AND coalesce(v.starts_at = r.starts_at, true))
         LIMIT 1
     ) before ON true ` + lastOfKind + `
-    WHERE r.id = $1 AND before.told IS NULL
+    WHERE r.id = $1 AND r.starts_at = $7 AND before.told IS NULL
     ON CONFLICT DO NOTHING -- an organiser has one sent again at this instant
 ), noted AS (
     INSERT INTO run_reminders (run_id, starts_at, after)
     SELECT r.id, r.starts_at, CASE WHEN s.count = $3 THEN s.last END
     FROM runs r CROSS JOIN (SELECT count(*), max(ticket) AS last FROM seats) s
-    WHERE r.id = $1
+    WHERE r.id = $1 AND r.starts_at = $7
     ON CONFLICT (run_id) DO UPDATE SET starts_at = excluded.starts_at, after = excluded.after
 )
 SELECT count(*) FROM seats`
@@ -169,8 +170,9 @@ func (s *Store) WriteReminders(ctx context.Context, before time.Duration, most i
 			return err
 		}
 		var run enroll.RunID
+		var begins time.Time
 		var after int64
-		err := tx.QueryRow(ctx, dueReminders, before).Scan(&run, &after)
+		err := tx.QueryRow(ctx, dueReminders, before).Scan(&run, &begins, &after)
 		if errors.Is(err, pgx.ErrNoRows) {
 			return nil
 		}
@@ -178,7 +180,7 @@ func (s *Store) WriteReminders(ctx context.Context, before time.Duration, most i
 			return err
 		}
 		found = true
-		return tx.QueryRow(ctx, writeReminders, run, after, most, enroll.MailReminder, before, seatTellers).Scan(&seats)
+		return tx.QueryRow(ctx, writeReminders, run, after, most, enroll.MailReminder, before, seatTellers, begins).Scan(&seats)
 	})
 	if err != nil {
 		return 0, false, translate("writing reminders", err)
