@@ -22,11 +22,10 @@ const (
 // manageLanes starts and ends lanes until ctx ends.
 //
 // Only this goroutine takes and releases locks, and only it adds lanes to the
-// table and removes them. So between a look at the table and the answer of the
-// database nothing can change but that the lock session is lost or the worker
-// told to stop, and the table knows both. While the database is asked the next
-// requests collect: with a thousand runs, a statement for each would hold all
-// of them up.
+// table and removes them. So while it waits for the database, only two things
+// can change: the lock session is lost, or the worker is told to stop. The
+// table knows both. Meanwhile the next requests collect, to be dealt with
+// together: with a thousand runs, a statement for each would delay all of them.
 func (s *Supervisor) manageLanes(ctx context.Context) error {
 	for {
 		select {
@@ -129,7 +128,10 @@ func (s *Supervisor) begin(session *lockSession, requests []laneRequest, poll ti
 		lanes[i] = s.newLane(session, r, poll)
 	}
 	if !s.table.add(session, lanes) {
-		_ = session.release(runsOf(requests)) // an error says that they are lost, which is as good
+		for _, l := range lanes {
+			l.cancel()
+		}
+		_ = session.release(runsOf(requests)) // an error loses the session, and the locks with it
 		return
 	}
 	for _, l := range lanes {
@@ -162,11 +164,11 @@ func pollInterval(lanes, budget int) time.Duration {
 	return min(max(time.Duration(lanes)*time.Second/time.Duration(budget), minPoll), maxPoll)
 }
 
-// reapEnded gives up lanes that have ended: out of the table, locks released,
-// then another look at their lines. In this order no wake-up is lost. One that
-// was answered before found the lane in the table, or the lock held, and the
-// look sees the requests that it was about. One that is answered after it
-// starts a lane.
+// reapEnded gives up lanes that have ended: it takes them out of the table,
+// releases their locks, and has their lines looked at once more. In this order
+// no wake-up is lost. A wake-up before the release found the lane in the table,
+// or the lock held; the requests that it was about are found by the look. A
+// wake-up after the release starts a lane, here or in another worker.
 //
 // Between the release and the look, lines that wait for capacity get it.
 func (s *Supervisor) reapEnded(lanes []*lane) {
@@ -188,9 +190,9 @@ func (s *Supervisor) recheckLines(lines []laneRequest) {
 	if s.table.handOver(lines) {
 		return
 	}
-	// Without Redis this worker hears of nothing, so it has missed nothing, and it
-	// would take these lanes again and again. A worker with Redis may have them, or
-	// else the next sweep takes them.
+	// Without Redis this worker hears no wake-ups, so none can be lost, and it would
+	// take these lanes again and again. A worker with Redis may have them, or else
+	// the next sweep takes them.
 	if s.sweeper.redisDown.Load() {
 		return
 	}

@@ -19,16 +19,16 @@ type laneRequest struct {
 // laneTable knows which lanes live in this worker, which lines wait for
 // capacity, which runs have their lanes elsewhere, and which are to be handed
 // over when the worker stops. It does no I/O, so its mutex is only ever held
-// for a moment: health checks may take it.
+// for a moment, and health checks may ask it.
 //
 // All lanes in it belong to one lock session. While the database is asked for
-// locks that session may be lost, or the worker told to stop; then the table
-// refuses what comes of it.
+// locks, that session may be lost or the worker told to stop. Then the table
+// refuses the lanes.
 type laneTable struct {
 	metrics *Metrics
 
-	// unfinished counts the lanes that were added and not finished, and the last
-	// looks at their lines.
+	// unfinished counts the lanes that were added and not reaped yet, and the last
+	// looks at the lines of lanes.
 	unfinished sync.WaitGroup
 
 	mu                 sync.Mutex
@@ -119,7 +119,7 @@ func (t *laneTable) add(session *lockSession, lanes []*lane) bool {
 	for _, l := range lanes {
 		t.lanes[l.runID] = l
 	}
-	t.unfinished.Add(len(lanes)) // before stop, or nobody would wait for them
+	t.unfinished.Add(len(lanes)) // while mu is held: stop comes after it, and then the wait for them
 	t.metrics.lanes.Set(float64(len(t.lanes)))
 	return true
 }
