@@ -19,6 +19,7 @@ type edition struct {
 	name     string
 	programs string // the folder of its api and its worker
 	template string // the database that its runs begin with, as its own api migrates one
+	another  bool   // it is of another commit
 }
 
 // tree is what was built of this tree.
@@ -32,7 +33,7 @@ func (a *arena) commit(ctx context.Context, commit string) (edition, error) {
 	if err != nil {
 		return edition{}, err
 	}
-	e := edition{name: hash, programs: programs, template: a.name + "_commit"}
+	e := edition{name: hash, programs: programs, template: a.name + "_commit", another: true}
 	return e, a.makeTemplate(ctx, e)
 }
 
@@ -65,7 +66,7 @@ func (a *arena) makeTemplate(ctx context.Context, e edition) error {
 	if err := a.create(ctx, e.template, ""); err != nil {
 		return err
 	}
-	err := a.quiet.migrate(ctx, a.f, a.stack(e.template), stackOptions{programs: e.programs})
+	err := a.quiet.migrate(ctx, a.f, a.stack(e.template), stackOptions{programs: e.programs, another: e.another})
 	if err != nil {
 		return a.withWords(err)
 	}

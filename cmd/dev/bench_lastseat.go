@@ -58,7 +58,7 @@ func (a *arena) withEdition(ctx context.Context, e edition, runs []rivals.Run, b
 		return wrap("making the runs", err)
 	}
 	return a.withCast(ctx, func(ctx context.Context, cast *family) error {
-		if err := a.quiet.startPrograms(ctx, cast, a.f, s, stackOptions{env: benchLog, programs: e.programs}); err != nil {
+		if err := a.quiet.startPrograms(ctx, cast, a.f, s, stackOptions{env: benchLog, programs: e.programs, another: e.another}); err != nil {
 			return a.withWords(err)
 		}
 		door, err := url.Parse(s.APIURL)

@@ -40,6 +40,7 @@ type stackOptions struct {
 	scratch    bool     // begin without data, and leave none
 	knownPorts bool     // 8080, 8081 and 8082 if they are free; else any
 	programs   string   // the folder of api and worker; empty = bin in the instance's
+	another    bool     // the programs are of another commit, which may not know every setting
 	env        []string // more environment for api and worker, as NAME=value
 }
 
@@ -109,8 +110,10 @@ func (t *tool) buildIn(ctx context.Context, root, programs string, more ...strin
 // programEnv is the environment of api and worker, as far as it is known before they have their ports.
 func (s *stack) programEnv(o stackOptions) []string {
 	env := append(os.Environ(), "LASTSEAT_POSTGRES_URL="+s.PostgresURL, "LASTSEAT_REDIS_URL="+s.RedisURL, "LASTSEAT_LOG_FORMAT=text",
-		"LASTSEAT_API_SHUTDOWN_DELAY=0s", // there is no load balancer
 		"LASTSEAT_MAIL_SERVER="+s.MailServer, "LASTSEAT_API_ORGANISER_TOKEN="+s.OrganiserToken)
+	if !o.another {
+		env = append(env, "LASTSEAT_API_SHUTDOWN_DELAY=0s") // there is no load balancer
+	}
 	return append(env, o.env...)
 }
 
