@@ -129,6 +129,23 @@ func (r *recheckLedger) Backlogs(ctx context.Context, runs []enroll.RunID, age t
 	return lines, err
 }
 
+// hearingWorker is a worker that hears of every request from now on.
+func (p *place) hearingWorker(ledger lane.Ledger, change func(*lane.Options)) *worker {
+	p.t.Helper()
+	listening := func() int64 {
+		const channel = "lastseat:1:wake"
+		n, err := p.client.PubSubNumSub(context.Background(), channel).Result()
+		if err != nil {
+			p.t.Fatal(err)
+		}
+		return n[channel]
+	}
+	before := listening()
+	w := p.worker(ledger, change)
+	testwait.Until(p.t, "the worker hears of requests", func() bool { return listening() > before })
+	return w
+}
+
 // neverSweeps has a worker depend on wake-ups.
 func neverSweeps(o *lane.Options) { o.SweepInterval, o.SweepAllInterval = time.Hour, time.Hour }
 
@@ -160,7 +177,7 @@ func TestARequestComesWhileALaneEnds(t *testing.T) {
 			enrolltest.OpenRun(t, p.store, "b", nil)
 			ledger := &recheckLedger{Ledger: p.store}
 			hold(p, ledger, g)
-			w := p.worker(ledger, func(o *lane.Options) { neverSweeps(o); o.LaneIdle = 100 * time.Millisecond })
+			w := p.hearingWorker(ledger, func(o *lane.Options) { neverSweeps(o); o.LaneIdle = 100 * time.Millisecond })
 			p.ask("a", 1)
 			p.waitUntilDrained()
 			g.armed.Store(true)
@@ -199,7 +216,7 @@ func TestOnlyAnotherWorkerHearsOfARequestWhileALaneEnds(t *testing.T) {
 	tried := newGate(t)
 	tried.open()
 	p.hookLocks(nil, tried.at("TryLock"))
-	second := p.worker(p.store, neverSweeps)
+	second := p.hearingWorker(p.store, neverSweeps)
 	p.accept("a", 1)
 	pgtest.Exec(t, p.url, `UPDATE requests SET accepted_at = accepted_at - interval '1 minute'`)
 
@@ -229,11 +246,11 @@ func TestAWorkerStopsWhileItStartsALane(t *testing.T) {
 		enrolltest.OpenRun(t, p.store, "a", nil)
 		p.hookLocks(nil, g.at("TryLock"))
 		g.armed.Store(true)
-		first := p.worker(p.store, neverSweeps)
+		first := p.hearingWorker(p.store, neverSweeps)
 		p.ask("a", 1)
 		<-g.reached
 		p.locks = nil
-		second := p.worker(p.store, neverSweeps)
+		second := p.hearingWorker(p.store, neverSweeps)
 		p.ask("a", 2) // which the second cannot settle, and remembers
 		testwait.Until(t, "the task is on the queue", func() bool { return p.queue("a").Pending > 0 })
 		go first.stop()
@@ -250,11 +267,11 @@ func TestAWorkerStopsWhileItStartsALane(t *testing.T) {
 		t.Parallel()
 		p, g := newPlace(t), newGate(t)
 		enrolltest.OpenRun(t, p.store, "a", nil)
-		first := p.worker(&recheckLedger{Ledger: p.store, before: g.pass}, neverSweeps)
+		first := p.hearingWorker(&recheckLedger{Ledger: p.store, before: g.pass}, neverSweeps)
 		g.armed.Store(true)
 		p.ask("a", 1)
 		<-g.reached
-		second := p.worker(p.store, neverSweeps)
+		second := p.hearingWorker(p.store, neverSweeps)
 		p.accept("a", 2) // and its wake-up is lost
 		go first.stop()
 		testwait.Until(t, "the first worker has no locks", func() bool { return first.Ready(t.Context()) != nil })
@@ -333,7 +350,7 @@ func TestLockConnectionsAreLostAllTheTime(t *testing.T) {
 				}
 			}
 			p.ask("run-0", 100)               // which is refused, as that address has a seat
-			time.Sleep(50 * time.Millisecond) // the pace of the losses is the measure
+			time.Sleep(50 * time.Millisecond) //nolint:forbidigo // the pace of the losses is the measure
 		}
 		return nil
 	})
