@@ -287,7 +287,7 @@ func TestTheMailsOfAPerson(t *testing.T) {
 	post(ask, `{"name": "Ada", "email": "Ada+1@Straße.example", "language": "de"}`)
 	await(1, "Ada+1@xn--strae-oqa.example", "Sie haben einen Platz")
 	post(ask, `{"name": "Eve", "email": "ada+1@straße.example"}`)
-	await(2, "Ada+1@xn--strae-oqa.example", "Ihre E-Mail-Adresse hat bereits einen Platz")
+	await(2, "Ada+1@xn--strae-oqa.example", "Ihre E-Mail-Adresse ist bereits angemeldet")
 	post(ask, `{"name": "Bob", "email": "bob@example.org", "notify": true}`)
 	await(3, "bob@example.org", "No seat")
 	post("/v1/links", `{"email": "bob@example.org"}`)
