@@ -17,7 +17,7 @@ func FuzzHost(f *testing.F) {
 			return
 		}
 		u, err := url.Parse("http://" + host)
-		if err != nil || strings.Trim(host, "[]") != host {
+		if err != nil || u.Host != host || strings.Trim(host, "[]") != host {
 			return // no browser sends it
 		}
 		name := strings.ToLower(strings.TrimSuffix(u.Hostname(), "."))

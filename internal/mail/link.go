@@ -31,6 +31,9 @@ var lookalikes = strings.NewReplacer("\u2044", "/", "\u2215", "/", "\u2571", "/"
 // or not. Some names go with that: St.Gallen is read as a domain. Initials
 // (J.R.R. Tolkien), and abbreviations with a blank behind (Dr. Müller), are not.
 func linkable(text string) bool {
+	if strings.Contains(text, "::") { // an IPv6 address
+		return true
+	}
 	text = strings.Map(func(r rune) rune {
 		if unicode.In(r, unicode.Cf, unicode.Other_Default_Ignorable_Code_Point) {
 			return -1 // which a program may leave out
