@@ -26,7 +26,10 @@ func OnlyHosts(next http.Handler, names ...string) http.Handler {
 }
 
 func knownHost(host string, names []string) bool {
-	if name, _, err := net.SplitHostPort(host); err == nil {
+	if name, port, err := net.SplitHostPort(host); err == nil {
+		if strings.Trim(port, "0123456789") != "" { // "user:@name" in a URL is a login, and leads to name
+			return false
+		}
 		host = name
 	}
 	host = strings.TrimSuffix(strings.Trim(host, "[]"), ".")

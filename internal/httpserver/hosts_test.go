@@ -17,7 +17,7 @@ func TestOnlyHosts(t *testing.T) {
 		"metrics.example.org": 200, "METRICS.example.org:8081": 200, "": 200,
 		"evil.example": 421, "evil.example:8081": 421, "localhost.evil.example:8025": 421, "127.0.0.1.evil.example": 421,
 		"metrics.example.org.evil.example": 421, "evil.metrics.example.org": 421, "example.org": 421,
-		"0x7f.1": 421, "localhost:80:80": 421, "127.0.0.1@evil.example": 421,
+		"0x7f.1": 421, "localhost:80:80": 421, "127.0.0.1@evil.example": 421, "localhost:@evil.example": 421,
 	} {
 		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil)
 		r.Host = host

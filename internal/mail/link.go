@@ -13,7 +13,8 @@ import (
 var links = regexp.MustCompile(`[@/\\]` + // addresses, paths, UNC names
 	`|[^\s.]\.[\pL\pM\pN_-]*\pL[\pL\pM\pN_-]` + // label.label: a top-level domain has two letters or more …
 	`|[^\s.]\.[\pL\pM\pN_-]+\pL` +
-	`|\pN\.\pN+\.\pN+\.\pN` + // … and an IP address four numbers
+	`|\pN\.\pN+\.\pN+\.\pN` + // … and an IPv4 address four numbers
+	`|::` + // an IPv6 address
 	`|[\pL\pN][\pL\pN+.-]*:\S` + // mailto:x, host:port
 	`|\+[\s().-]*\pN[\s().-]*\pN`) // +49
 
@@ -31,9 +32,6 @@ var lookalikes = strings.NewReplacer("\u2044", "/", "\u2215", "/", "\u2571", "/"
 // or not. Some names go with that: St.Gallen is read as a domain. Initials
 // (J.R.R. Tolkien), and abbreviations with a blank behind (Dr. Müller), are not.
 func linkable(text string) bool {
-	if strings.Contains(text, "::") { // an IPv6 address
-		return true
-	}
 	text = strings.Map(func(r rune) rune {
 		if unicode.In(r, unicode.Cf, unicode.Other_Default_Ignorable_Code_Point) {
 			return -1 // which a program may leave out

@@ -22,7 +22,7 @@ var baits = []string{
 	"Win 1000 EUR at evil.example.com", "bit.example/3xyz", "x@evil.example", "paypa1.example/pay or call +49 30 1234567",
 	"Win at https://evil.example/x", "WWW.Evil.example", "Ada, www.evil.example", "ftp://x", "evil.example", "EVIL.EXAMPLE", "t.co", "x.com", "evil.xn--p1ai", "президент.рф",
 	"例え.テスト", "evil。example", "evil．example", "evil｡example", "evil․example", "evil\u200b.example", "evil.\u00adexample", "e\u2060vil.example", "☕.example", "(evil.example)",
-	"evil.example!", "see evil.example, Ada", "Ada.Lovelace", "St.Gallen", "127.0.0.1", "http:evil", "mailto:x", "tel:110", "javascript:alert(1)", "localhost:8080", "sms：110",
+	"evil.example!", "see evil.example, Ada", "Ada.Lovelace", "St.Gallen", "127.0.0.1", "http:evil", "mailto:x", "tel:110", "javascript:alert(1)", "localhost:8080", "sms：110", "::1", "：：1", ":\u200b:1",
 	"evil⁄x", "evil∕x", "evil／x", "evil⧸x", "evil╱x", `\\evil\share`, "evil＼x", "a/b", "x＠evil", "x﹫evil", "@ada",
 	"call 0900123456", "0900 12 34 56", "+49 30", "＋49 30", "030-12345", "(030) 12345", "٠٩٠٠١٢٣", "０９００１２３", "call 110 110", "1 2 3 4 5",
 }
