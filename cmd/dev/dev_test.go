@@ -13,7 +13,6 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/lastseat/lastseat/internal/testwait"
 )
 
 // The test binary is its own second process: with this variable it runs one of these instead of the tests, says
@@ -122,12 +121,6 @@ func (o *output) String() string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.b.String()
-}
-
-// eventually polls until check is true.
-func eventually(t *testing.T, what string, check func() bool) {
-	t.Helper()
-	testwait.Until(t, what, check)
 }
 
 func TestRun(t *testing.T) {

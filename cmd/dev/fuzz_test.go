@@ -8,6 +8,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/lastseat/lastseat/internal/testwait"
 )
 
 // fuzzModule makes a module with these files of tests and returns a tool in it.
@@ -93,7 +95,7 @@ func FuzzFine(f *testing.F) { f.Fuzz(func(t *testing.T, b []byte) {}) }
 	ctx, cancel := context.WithCancel(t.Context())
 	result := make(chan error)
 	go func() { result <- tool.fuzz(ctx, []string{"-seconds=600"}) }()
-	eventually(t, "it fuzzes", func() bool { return strings.Contains(out.String(), "fuzz: elapsed") })
+	testwait.Until(t, "it fuzzes", func() bool { return strings.Contains(out.String(), "fuzz: elapsed") })
 	cancel()
 	if err := <-result; !errors.Is(err, exitInterrupted) {
 		t.Errorf("got %v", err)

@@ -10,6 +10,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/lastseat/lastseat/internal/testwait"
 )
 
 // shell is a command that says when it is ready.
@@ -34,7 +36,7 @@ func TestProcess_halt(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			eventually(t, "the script is ready", func() bool { return strings.Contains(out.String(), "ready") })
+			testwait.Until(t, "the script is ready", func() bool { return strings.Contains(out.String(), "ready") })
 			if test.script == "echo ready" {
 				<-p.ended
 			}
@@ -53,7 +55,7 @@ func TestRunProcess_stops_with_its_context(t *testing.T) {
 	out := new(output)
 	result := make(chan error)
 	go func() { result <- runProcess(ctx, shell("echo ready; sleep 600", out)) }()
-	eventually(t, "the script is ready", func() bool { return strings.Contains(out.String(), "ready") })
+	testwait.Until(t, "the script is ready", func() bool { return strings.Contains(out.String(), "ready") })
 	cancel(why)
 	if err := <-result; !errors.Is(err, why) {
 		t.Errorf("got %v", err)
@@ -97,7 +99,7 @@ func TestProcess_dies_with_a_killed_parent(t *testing.T) {
 	}
 	kill()
 	// Where nobody waits for orphans it stays behind as a zombie, whose command line is empty.
-	eventually(t, "the child is gone", func() bool { return !isProgram(pid, "sleep") })
+	testwait.Until(t, "the child is gone", func() bool { return !isProgram(pid, "sleep") })
 }
 
 // TestSignalTree freezes a process and a child in a group of its own.
@@ -109,7 +111,7 @@ func TestSignalTree(t *testing.T) {
 		t.Fatal(err)
 	}
 	beats := func() int { return strings.Count(out.String(), "beat") }
-	eventually(t, "the child beats", func() bool { return beats() > 0 })
+	testwait.Until(t, "the child beats", func() bool { return beats() > 0 })
 	children := childrenOf(p.pid)
 	if len(children) != 1 {
 		t.Fatalf("it has the children %v, want one", children)
@@ -117,11 +119,11 @@ func TestSignalTree(t *testing.T) {
 	defer p.halt()
 	defer func() { _ = syscall.Kill(children[0], syscall.SIGKILL) }()
 	signalTree(p.pid, syscall.SIGSTOP)
-	eventually(t, "both are frozen", func() bool {
+	testwait.Until(t, "both are frozen", func() bool {
 		state, err := exec.Command("ps", "-o", "state=", "-p", strconv.Itoa(p.pid), "-p", strconv.Itoa(children[0])).Output()
 		return err == nil && strings.Count(string(state), "T") == 2
 	})
 	frozenAt := beats()
 	signalTree(p.pid, syscall.SIGCONT)
-	eventually(t, "the child beats again", func() bool { return beats() > frozenAt })
+	testwait.Until(t, "the child beats again", func() bool { return beats() > frozenAt })
 }

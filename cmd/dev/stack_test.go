@@ -10,6 +10,8 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"github.com/lastseat/lastseat/internal/testwait"
 )
 
 // newModule returns the root of a module with an api and a worker that only listen.
@@ -107,7 +109,7 @@ func testSignal(t *testing.T, root string, given map[string]string) {
 	ctx, signal := context.WithCancel(t.Context())
 	result := make(chan error)
 	go func() { result <- tool.foreground(ctx, func(context.Context, *stack) error { return nil }) }()
-	eventually(t, "lastseat is up", func() bool { return strings.Contains(out.String(), "lastseat is up") })
+	testwait.Until(t, "lastseat is up", func() bool { return strings.Contains(out.String(), "lastseat is up") })
 	signal()
 	if err := <-result; err != nil {
 		t.Errorf("%v\n%s", err, out)

@@ -70,7 +70,7 @@ func serve(ctx context.Context, c config.Config, log *slog.Logger) error {
 		ShutdownTimeout:  c.Worker.ShutdownTimeout,
 	}, log, metrics)
 	sender := lane.NewSender(messages, c.Redis.Timeout, lane.WakeInterval(c.Worker.LaneIdle), log, reg)
-	office := mailqueue.NewOffice(store, mailqueue.Options{
+	common := mailqueue.NewCommon(store, mailqueue.Options{
 		Server:          c.Mail.Server,
 		Concurrency:     c.Mail.Concurrency,
 		PerSecond:       c.Mail.PerSecond,
@@ -84,7 +84,7 @@ func serve(ctx context.Context, c config.Config, log *slog.Logger) error {
 		Interval:        c.Worker.SweepInterval,
 		ShutdownTimeout: c.Worker.ShutdownTimeout,
 	}, log, reg)
-	relay, post := mailqueue.NewRelay(office, messages), mailqueue.NewPost(office, queues, send)
+	relay, deliverer := mailqueue.NewRelay(common, messages), mailqueue.NewDeliverer(common, queues, send)
 	admin := ops.NewAdmin(reg, log,
 		ops.Check{Name: "postgres", Ask: store.Ready},
 		ops.Check{Name: "lane locks", Ask: supervisor.Ready})
@@ -125,7 +125,7 @@ func serve(ctx context.Context, c config.Config, log *slog.Logger) error {
 	g.Go(func() error { return relay.Run(ctx) })
 	g.Go(func() error {
 		defer stop()
-		return post.Run(ctx)
+		return deliverer.Run(ctx)
 	})
 	g.Go(func() error {
 		defer stop()

@@ -166,9 +166,9 @@ func TestAWordToTheQueueIsLost(t *testing.T) {
 	}{
 		{"the relay puts a mail on it", enqueues, pgtest.CutRequest, ""},
 		{"the relay is answered", enqueues, pgtest.CutReply, ""},
-		{"the post asks for a task", dequeues, pgtest.CutRequest, ""},
-		{"the post gets a task", dequeues, pgtest.CutReply, "pending 1, sent 1"},
-		{"the post acknowledges a task", acknowledges, pgtest.CutRequest, "sent 2"},
+		{"the deliverer asks for a task", dequeues, pgtest.CutRequest, ""},
+		{"the deliverer gets a task", dequeues, pgtest.CutReply, "pending 1, sent 1"},
+		{"the deliverer acknowledges a task", acknowledges, pgtest.CutRequest, "sent 2"},
 		{"the acknowledgement is answered", acknowledges, pgtest.CutReply, ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -195,7 +195,7 @@ func TestAWordToTheQueueIsLost(t *testing.T) {
 			brittle := r.Open()
 			t.Cleanup(func() { _ = brittle.Close() })
 			detour.Set(func(command []string) bool {
-				// The post asks all the time, and only an answer with a task in it matters.
+				// The deliverer asks all the time, and only an answer with a task in it matters.
 				return test.is(command) && (!dequeues(command) || c.LLen(t.Context(), command[3]).Val() > 0)
 			}, func(ctx context.Context, cmd redis.Cmder) error {
 				if err := brittle.Ping(ctx).Err(); err != nil { // the connection stands

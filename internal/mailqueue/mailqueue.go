@@ -3,7 +3,7 @@
 //
 // The outbox, a table, is the truth about what is still to be sent and when it
 // is tried again; the queue, which may lose everything, only says when to look.
-// The relay puts what is due on the queue; the post, a server beside the lanes,
+// The relay puts what is due on the queue; the deliverer, a server beside the lanes,
 // claims one mail after the other, has it sent and notes how that ended. So a
 // mail is sent at least once, and twice only if a worker dies between sending it
 // and noting that. The package must not know what a mail says, nor SMTP.
@@ -78,7 +78,7 @@ type Outbox interface {
 	MailBacklog(ctx context.Context) (enroll.MailBacklog, error)
 }
 
-// Options of a worker's relay and post.
+// Options of a worker's relay and deliverer.
 type Options struct {
 	Server          string        // host:port of the mail server, for the log
 	Concurrency     int           // mails being sent at once
@@ -94,8 +94,8 @@ type Options struct {
 	ShutdownTimeout time.Duration // for the mails that are being sent; an attempt gets as long as it may take
 }
 
-// Office is what the relay and the post of one worker have in common.
-type Office struct {
+// Common is what the relay and the deliverer of one worker have in common.
+type Common struct {
 	outbox  Outbox
 	options Options
 	log     *slog.Logger
@@ -107,9 +107,9 @@ type Office struct {
 	away atomic.Bool
 }
 
-// NewOffice returns the office of a worker.
-func NewOffice(outbox Outbox, o Options, log *slog.Logger, reg prometheus.Registerer) *Office {
-	return &Office{
+// NewCommon returns the common part of a worker.
+func NewCommon(outbox Outbox, o Options, log *slog.Logger, reg prometheus.Registerer) *Common {
+	return &Common{
 		outbox: outbox, options: o, log: log, metrics: newMetrics(reg),
 		blind: outage.New(log, slog.LevelWarn, "the outbox cannot be reached: mails wait",
 			"the outbox can be reached again: mails are sent"),
@@ -119,7 +119,7 @@ func NewOffice(outbox Outbox, o Options, log *slog.Logger, reg prometheus.Regist
 // lease is for how long a claim makes an attempt this worker's. Another one may
 // only begin when an attempt that began with the claim has ended, even if the
 // answer to the claim was late.
-func (o *Office) lease() time.Duration { return claimTimeout + 2*o.options.SendTimeout }
+func (o *Common) lease() time.Duration { return claimTimeout + 2*o.options.SendTimeout }
 
 // payload is the JSON form of a due mail: no name and no address, since queues
 // are shown to operators.

@@ -157,7 +157,7 @@ var options = mailqueue.Options{
 	RetryMin: 20 * time.Millisecond, RetryMax: 100 * time.Millisecond, GiveUpAfter: time.Hour, RemindBefore: time.Hour, ShutdownTimeout: time.Millisecond,
 }
 
-// worker starts the relay and the post, if they are wanted, and returns a
+// worker starts the relay and the deliverer, if they are wanted, and returns a
 // function that stops them.
 func (p *place) worker(outbox mailqueue.Outbox, o mailqueue.Options) (stop func()) {
 	p.t.Helper()
@@ -172,11 +172,11 @@ func (p *place) worker(outbox mailqueue.Outbox, o mailqueue.Options) (stop func(
 	}
 	log := slog.New(slog.NewTextHandler(p.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	p.metrics = prometheus.NewRegistry()
-	office := mailqueue.NewOffice(outbox, o, log, p.metrics)
-	relay, post := mailqueue.NewRelay(office, messages), mailqueue.NewPost(office, queues, p.send)
+	common := mailqueue.NewCommon(outbox, o, log, p.metrics)
+	relay, deliverer := mailqueue.NewRelay(common, messages), mailqueue.NewDeliverer(common, queues, p.send)
 	ctx, cancel := context.WithCancel(context.Background())
 	var g sync.WaitGroup
-	for _, run := range []func(context.Context) error{relay.Run, post.Run} {
+	for _, run := range []func(context.Context) error{relay.Run, deliverer.Run} {
 		g.Go(func() {
 			if err := run(ctx); err != nil {
 				p.t.Error(err)

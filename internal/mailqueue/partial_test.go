@@ -32,8 +32,8 @@ func (p *place) relays(n int, o mailqueue.Options) (stop func()) {
 	var g sync.WaitGroup
 	for range n {
 		p.metrics = prometheus.NewRegistry()
-		office := mailqueue.NewOffice(p.store, o, slog.New(slog.NewTextHandler(p.log, nil)), p.metrics)
-		relay := mailqueue.NewRelay(office, p.redis.Client())
+		common := mailqueue.NewCommon(p.store, o, slog.New(slog.NewTextHandler(p.log, nil)), p.metrics)
+		relay := mailqueue.NewRelay(common, p.redis.Client())
 		g.Go(func() {
 			if err := relay.Run(ctx); err != nil {
 				p.t.Error(err)

@@ -36,15 +36,15 @@ const (
 // everybody in a run: notices of a change, and reminders. Any number of workers
 // may have one.
 type Relay struct {
-	*Office
+	*Common
 	tasks *taskqueue.Client
 	queue *outage.Log
 }
 
 // NewRelay returns the relay of a worker.
-func NewRelay(o *Office, c redis.UniversalClient) *Relay {
+func NewRelay(o *Common, c redis.UniversalClient) *Relay {
 	return &Relay{
-		Office: o,
+		Common: o,
 		tasks:  taskqueue.NewClient(c),
 		queue: outage.New(o.log, slog.LevelWarn, "mails are not put on the queue: they wait in the outbox",
 			"mails reach the queue again"),

@@ -39,9 +39,9 @@ const claimTimeout = 3 * time.Second
 // Send sends a mail, or returns an *enroll.SendError.
 type Send func(ctx context.Context, m enroll.Mail) error
 
-// Post sends the mails that are on the queue.
-type Post struct {
-	*Office
+// Deliverer sends the mails that are on the queue.
+type Deliverer struct {
+	*Common
 	queues redis.UniversalClient
 	send   Send
 	limit  *rate.Limiter
@@ -53,11 +53,11 @@ type Post struct {
 	unnoted sync.Map
 }
 
-// NewPost returns the post of a worker. What it is told to send goes through
+// NewDeliverer returns the deliverer of a worker. What it is told to send goes through
 // send.
-func NewPost(o *Office, queues redis.UniversalClient, send Send) *Post {
-	return &Post{
-		Office: o,
+func NewDeliverer(o *Common, queues redis.UniversalClient, send Send) *Deliverer {
+	return &Deliverer{
+		Common: o,
 		queues: queues,
 		send:   send,
 		limit:  rate.NewLimiter(rate.Limit(o.options.PerSecond), o.options.Concurrency),
@@ -71,22 +71,22 @@ func NewPost(o *Office, queues redis.UniversalClient, send Send) *Post {
 }
 
 // Run sends until ctx ends, and then finishes the mails that are on their way.
-func (p *Post) Run(ctx context.Context) error {
-	server := asynq.NewServerFromRedisClient(p.queues, asynq.Config{
+func (d *Deliverer) Run(ctx context.Context) error {
+	server := asynq.NewServerFromRedisClient(d.queues, asynq.Config{
 		Queues:                   map[string]int{QueueName: 1},
-		Concurrency:              p.options.Concurrency,
-		TaskCheckInterval:        p.options.Interval / 4,
-		DelayedTaskCheckInterval: p.options.Interval,
-		ShutdownTimeout:          p.grace,
+		Concurrency:              d.options.Concurrency,
+		TaskCheckInterval:        d.options.Interval / 4,
+		DelayedTaskCheckInterval: d.options.Interval,
+		ShutdownTimeout:          d.grace,
 		// When a mail is tried again stands in the outbox. A task comes again by
 		// itself only if it was lost or not begun.
 		RetryDelayFunc: func(int, error, *asynq.Task) time.Duration { return 2 * time.Second },
-		Logger:         taskqueue.Log{Log: p.log.With("from", "asynq", "queue", QueueName)},
+		Logger:         taskqueue.Log{Log: d.log.With("from", "asynq", "queue", QueueName)},
 		LogLevel:       asynq.WarnLevel,
 	})
-	handler := func(_ context.Context, t *asynq.Task) error { return p.handle(ctx, t) }
+	handler := func(_ context.Context, t *asynq.Task) error { return d.handle(ctx, t) }
 	if err := server.Start(asynq.HandlerFunc(handler)); err != nil {
-		return fmt.Errorf("starting the post: %w", err)
+		return fmt.Errorf("starting the deliverer: %w", err)
 	}
 	<-ctx.Done()
 	server.Shutdown()
@@ -96,16 +96,16 @@ func (p *Post) Run(ctx context.Context) error {
 // handle makes one attempt to send a mail. An error means that it was not made
 // because ctx had ended, or that the task is not ours. What the outbox does not
 // answer to is put on the queue again by the relay.
-func (p *Post) handle(ctx context.Context, t *asynq.Task) error {
+func (d *Deliverer) handle(ctx context.Context, t *asynq.Task) error {
 	due, err := parseTask(t)
 	if err != nil {
-		p.log.Error("a task on the mail queue is not ours", "error", err)
+		d.log.Error("a task on the mail queue is not ours", "error", err)
 		return fmt.Errorf("%w: %w", err, asynq.SkipRetry)
 	}
-	if _, is := p.unnoted.Load(due.ID); is {
+	if _, is := d.unnoted.Load(due.ID); is {
 		return nil
 	}
-	if err := p.limit.Wait(ctx); err != nil {
+	if err := d.limit.Wait(ctx); err != nil {
 		return err
 	}
 	crashpoint.Here(crashpoint.MailTaken)
@@ -114,20 +114,20 @@ func (p *Post) handle(ctx context.Context, t *asynq.Task) error {
 	began := time.Now()
 	claiming, cancel := context.WithTimeout(context.WithoutCancel(ctx), claimTimeout)
 	defer cancel()
-	m, err := p.outbox.ClaimMail(claiming, due, enroll.ClaimLimits{Lease: p.lease, Pace: p.options.Pace})
+	m, err := d.outbox.ClaimMail(claiming, due, enroll.ClaimLimits{Lease: d.lease, Pace: d.options.Pace})
 	if enroll.CodeOf(err) == enroll.NotFound {
 		return nil // somebody else did, or something else comes first
 	}
 	if err != nil {
-		p.blind.Failed(err)
+		d.blind.Failed(err)
 		return nil
 	}
-	p.blind.Recovered()
+	d.blind.Recovered()
 	crashpoint.Here(crashpoint.MailClaimed)
-	end, result := p.attempt(m, began.Add(claimTimeout+p.options.SendTimeout))
-	p.metrics.attempts.WithLabelValues(string(m.Kind), result).Inc()
+	end, result := d.attempt(m, began.Add(claimTimeout+d.options.SendTimeout))
+	d.metrics.attempts.WithLabelValues(string(m.Kind), result).Inc()
 	crashpoint.Here(crashpoint.MailSent)
-	p.note(ctx, m, end)
+	d.note(ctx, m, end)
 	crashpoint.Here(crashpoint.MailNoted)
 	return nil
 }
@@ -136,8 +136,8 @@ func (p *Post) handle(ctx context.Context, t *asynq.Task) error {
 // ended and its result for the metrics. It ends at the deadline, which counts
 // from before the claim: whoever was paused since must not send what may be
 // somebody else's by now.
-func (p *Post) attempt(m enroll.Mail, deadline time.Time) (end enroll.MailAttempt, result string) {
-	if why := cmp.Or(m.Obsolete(), p.needless(m)); why != "" {
+func (d *Deliverer) attempt(m enroll.Mail, deadline time.Time) (end enroll.MailAttempt, result string) {
+	if why := cmp.Or(m.Obsolete(), d.needless(m)); why != "" {
 		result = resultSkipped
 		if !m.Superseded() && m.Overdue() != "" {
 			result = resultOverdue
@@ -147,31 +147,31 @@ func (p *Post) attempt(m enroll.Mail, deadline time.Time) (end enroll.MailAttemp
 	ctx, cancel := context.WithDeadline(context.Background(), deadline)
 	defer cancel()
 	began := time.Now()
-	err := p.trySend(ctx, m)
-	p.metrics.seconds.Observe(time.Since(began).Seconds())
+	err := d.trySend(ctx, m)
+	d.metrics.seconds.Observe(time.Since(began).Seconds())
 	if err == nil {
-		p.reached()
+		d.reached()
 		return enroll.MailAttempt{State: enroll.MailSent}, resultSent
 	}
 
 	about := m.About[0]
-	log := p.log.With("mail", m.ID, "kind", m.Kind, "attempt", m.Attempt, "run", about.Run, "ticket", about.Ticket)
+	log := d.log.With("mail", m.ID, "kind", m.Kind, "attempt", m.Attempt, "run", about.Run, "ticket", about.Ticket)
 	e, is := errors.AsType[*enroll.SendError](err)
 	if !is {
 		e = &enroll.SendError{Code: enroll.CodeOf(err), Err: err}
 	}
-	end = enroll.MailAttempt{State: enroll.MailPending, After: p.pause(m.Attempt), Problem: problem(e), Unanswered: e.Unanswered}
+	end = enroll.MailAttempt{State: enroll.MailPending, After: d.pause(m.Attempt), Problem: problem(e), Unanswered: e.Unanswered}
 	switch e.Code {
 	case enroll.Unavailable: // it is nobody's mail in particular
-		p.missed(e)
+		d.missed(e)
 		end.After = min(end.After, probeMax)
 		result = resultUnreachable
 	case enroll.MailDeferred:
-		p.reached()
+		d.reached()
 		log.Info("a mail is deferred", "error", e, "again_after", end.After)
 		result = resultDeferred
 	case enroll.MailRefused:
-		p.reached()
+		d.reached()
 		end.State, result = enroll.MailFailed, resultRefused
 	case enroll.Invalid: // trying again does not help: an organiser corrects the value and has it sent again
 		end.State, result = enroll.MailFailed, resultInvalid
@@ -182,7 +182,7 @@ func (p *Post) attempt(m enroll.Mail, deadline time.Time) (end enroll.MailAttemp
 	// A mail that was old before its first attempt, since nobody was there to send
 	// it, gets some all the same. One that may have been delivered is not sent for
 	// ever.
-	old := m.Now.Sub(m.DueAt) >= p.options.GiveUpAfter && m.Attempt >= attemptsLeast
+	old := m.Now.Sub(m.DueAt) >= d.options.GiveUpAfter && m.Attempt >= attemptsLeast
 	if end.State == enroll.MailPending && (old || e.Unanswered && m.Attempt >= unansweredMost) {
 		end.State, result = enroll.MailFailed, resultGivenUp
 	}
@@ -197,7 +197,7 @@ func (p *Post) attempt(m enroll.Mail, deadline time.Time) (end enroll.MailAttemp
 }
 
 // trySend sends the mail. A panic is a defect like others.
-func (p *Post) trySend(ctx context.Context, m enroll.Mail) (err error) {
+func (d *Deliverer) trySend(ctx context.Context, m enroll.Mail) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			err = &enroll.SendError{Code: enroll.Internal, Err: fmt.Errorf("a panic: %.200v\n%s", r, debug.Stack())}
@@ -206,18 +206,18 @@ func (p *Post) trySend(ctx context.Context, m enroll.Mail) (err error) {
 	if ctx.Err() != nil { // it was paused
 		return &enroll.SendError{Code: enroll.MailDeferred, Err: errors.New("there was no time left to send it")}
 	}
-	return p.send(ctx, m)
+	return d.send(ctx, m)
 }
 
 // needless returns why nobody needs to be reminded now, and "" if they do: the
 // run was put off since, or they were told of this start within the time in which
 // it is reminded of.
-func (p *Post) needless(m enroll.Mail) string {
+func (d *Deliverer) needless(m enroll.Mail) string {
 	if m.Kind != enroll.MailReminder {
 		return ""
 	}
 	e := m.About[0]
-	switch from := e.For.StartsAt.Add(-p.options.RemindBefore); {
+	switch from := e.For.StartsAt.Add(-d.options.RemindBefore); {
 	case from.Sub(m.Now) > remindEvery:
 		return "superseded: the run was put off, and is reminded of later"
 	case e.LastTold.Status == enroll.Confirmed && !e.Moved() && e.LastTold.At.After(from):
@@ -227,17 +227,17 @@ func (p *Post) needless(m enroll.Mail) string {
 }
 
 // reached notes that the mail server is there.
-func (p *Post) reached() {
-	p.away.Store(false)
-	p.metrics.away.Set(0)
-	p.server.Recovered()
+func (d *Deliverer) reached() {
+	d.away.Store(false)
+	d.metrics.away.Set(0)
+	d.server.Recovered()
 }
 
 // missed notes that the mail server is away.
-func (p *Post) missed(err error) {
-	p.away.Store(true)
-	p.metrics.away.Set(1)
-	p.server.Failed(err, "server", p.options.Server)
+func (d *Deliverer) missed(err error) {
+	d.away.Store(true)
+	d.metrics.away.Set(1)
+	d.server.Failed(err, "server", d.options.Server)
 }
 
 // problem returns what an organiser is told of a mail that was not sent: the
@@ -281,37 +281,37 @@ func oneLine(words string) string {
 
 // pause returns how long to wait after an attempt, a bit more or less so that
 // mails that failed together do not come back together.
-func (p *Post) pause(attempt int) time.Duration {
-	d := p.options.RetryMin
-	for i := 1; i < attempt && d < p.options.RetryMax; i++ {
-		d *= 2
+func (d *Deliverer) pause(attempt int) time.Duration {
+	pause := d.options.RetryMin
+	for i := 1; i < attempt && pause < d.options.RetryMax; i++ {
+		pause *= 2
 	}
-	d = min(d, p.options.RetryMax)
-	return d - time.Duration(rand.Int64N(int64(d)/5+1)) //nolint:gosec // nobody gains by guessing it
+	pause = min(pause, d.options.RetryMax)
+	return pause - time.Duration(rand.Int64N(int64(pause)/5+1)) //nolint:gosec // nobody gains by guessing it
 }
 
 // note writes how an attempt ended, trying again until it is written or the
 // worker has stopped: what is not written down is sent twice. While the outbox
 // cannot be reached, nobody else can claim the mail either, and when it can, this
 // is faster than the relay. A defect is not tried again.
-func (p *Post) note(ctx context.Context, m enroll.Mail, end enroll.MailAttempt) {
-	p.unnoted.Store(m.ID, true)
-	defer p.unnoted.Delete(m.ID)
+func (d *Deliverer) note(ctx context.Context, m enroll.Mail, end enroll.MailAttempt) {
+	d.unnoted.Store(m.ID, true)
+	defer d.unnoted.Delete(m.ID)
 	var stopped time.Time
 	for wait := 20 * time.Millisecond; ; wait = min(2*wait, 200*time.Millisecond) {
 		writing, cancel := context.WithTimeout(context.WithoutCancel(ctx), claimTimeout)
-		err := p.outbox.EndMailAttempt(writing, m.ID, m.Attempt, end)
+		err := d.outbox.EndMailAttempt(writing, m.ID, m.Attempt, end)
 		cancel()
 		if err == nil {
-			p.blind.Recovered()
+			d.blind.Recovered()
 			return
 		}
-		p.blind.Failed(err)
+		d.blind.Failed(err)
 		if stopped.IsZero() && ctx.Err() != nil {
 			stopped = time.Now()
 		}
 		if enroll.CodeOf(err) == enroll.Internal || !stopped.IsZero() && time.Since(stopped) > claimTimeout {
-			p.log.Error("it is not noted how sending a mail ended: it may be sent twice", "mail", m.ID, "state", end.State, "error", err)
+			d.log.Error("it is not noted how sending a mail ended: it may be sent twice", "mail", m.ID, "state", end.State, "error", err)
 			return
 		}
 		time.Sleep(wait)
