@@ -12,7 +12,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-
 )
 
 // The test binary is its own second process: with this variable it runs one of these instead of the tests, says

@@ -80,7 +80,7 @@ func TestWithoutRedis(t *testing.T) {
 func TestTimingWithoutRedis(t *testing.T) {
 	t.Parallel()
 
-	t.Run("Redis hangs: ringing never blocks and lines move", func(t *testing.T) {
+	t.Run("Redis hangs: notifying never blocks and lines move", func(t *testing.T) {
 		t.Parallel()
 		p := newPlace(t)
 		enrolltest.OpenRun(t, p.store, "a", nil)

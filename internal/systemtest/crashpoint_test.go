@@ -62,11 +62,11 @@ var crashes = map[crashpoint.Point]crash{
 //	what settling commits       internal/lane, TestTimingTheReplyToASettlementIsLost
 //	lane locks                  internal/lane, TestTimingAWordOnTheLockConnectionIsLost
 //	the sweep's look            internal/lane, TestTimingALookAtTheLinesIsLost
-//	enqueueing and waking       internal/lane, TestTimingARingIsLost; the subscription, TestLanesInTrouble/a_connection_to_Redis_…
+//	enqueueing and waking       internal/lane, TestTimingANotificationIsLost; the subscription, TestLanesInTrouble/a_connection_to_Redis_…
 //	a lane and its queue        internal/lane, TestTimingAWordBetweenALaneAndItsQueueIsLost
 //	what is announced           internal/watch, TestWait/finds_out_by_itself_when_a_message_is_lost
-//	relay, post and the outbox  internal/mailqueue, TestTimingAWordToTheOutboxIsLost
-//	relay, post and the queue   internal/mailqueue, TestAWordToTheQueueIsLost
+//	relay, deliverer and outbox  internal/mailqueue, TestTimingAWordToTheOutboxIsLost
+//	relay, deliverer and queue   internal/mailqueue, TestAWordToTheQueueIsLost
 //	the answer to a mail        internal/smtp, TestReuse/a_message_is_handed_over_once_…;
 //	                            TestAWorkerThatIsKilledBeforeItNotesWhatItSent
 func TestCrashPoints(t *testing.T) {
