@@ -123,9 +123,9 @@ FROM clock, mine, (
 ) s
 WHERE m.id = $1 AND m.ended_at IS NULL`
 
-// takeAlong makes all that waits about the run for its address part of the mail $1,
-// if that is a summary which this transaction has claimed (an earlier claim has
-// read what it tells already), and notes of each what it tells.
+// takeAlong makes all that waits about the run for its address part of the mail
+// $1, and notes of each what it tells. It does so only if the mail is a summary
+// that this transaction has claimed: what an earlier claim tells is read already.
 const takeAlong = `
 UPDATE mails o
 SET state = 'skipped', ended_at = coalesce(o.ended_at, clock_timestamp()), claimed_until = NULL, told_by = s.id, problem = $3,
@@ -153,10 +153,10 @@ WHERE o.id = ANY(ARRAY(
 // toldByMail finds what the registration q was last told, in the way that
 // enroll.LastTold explains: by which revision of the run and which status, when,
 // and whether any mail that may have arrived told of a seat. A summary tells what
-// the mails would have that joined it. Revisions come first: no mail tells an older one
-// than a mail before it, and a clock that was set back does not turn them round. Not
-// counted is the mail m itself, and what
-// went to an address that the registration has no more.
+// the mails that joined it would have told. Revisions decide before times do: no
+// mail tells an older revision than the mail before it, even after the clock was
+// set back. The mail m itself does not count, nor does what went to an address
+// that the registration no longer has.
 const toldByMail = `
 LEFT JOIN LATERAL (
     SELECT (array_agg(o.revision ORDER BY o.revision DESC NULLS LAST, o.at DESC) FILTER (WHERE o.sent))[1] AS revision,
@@ -182,8 +182,9 @@ const linksMost = 100
 
 // readMail reads what a mail tells: its registration; or the $2 newest ones of
 // its address; or of those in one run the $2 that matter most, if it is a
-// summary. A mail may have an address of its own: see mails.email. While the mail is claimed, time and location are of the revision that the
-// claim has noted, whatever has become of the run since.
+// summary. A mail may have an address of its own: see mails.email. While the mail
+// is claimed, time and location are those of the revision that the claim has
+// noted, whatever has become of the run since.
 const readMail = `
 SELECT m.kind, m.due_at, clock_timestamp(), coalesce(q.language, r.language), q.name, q.email, q.email_key,
        q.id, q.run_id, r.slug, q.ticket, q.status, coalesce(q.reason, ''), q.accepted_at, q.decided_at, r.settled_ticket,

@@ -27,8 +27,9 @@ SELECT * FROM unnest($1::integer[], $2::bigint[], $3::text[], $4::uuid[])`
 
 // tellFull writes a mail for the registrations with the tickets $1, $2 that found
 // no seat: one for each address, and none if the address was told so of the same
-// run a short while ago, by whichever request. Anybody can ask in the name of an
-// address as often as they like. It runs under the runs' locks, so that two
+// run a short while ago, by whichever request. A time from the future, since the
+// clock was set back, is no short while ago, here and below. Anybody can ask in the
+// name of an address as often as they like. It runs under the runs' locks, so that two
 // settlers do not both find that it was not told. OFFSET 0 keeps the planner from
 // going through the whole run in search of the address; what it costs depends on
 // how often the address has asked.
@@ -64,7 +65,7 @@ LEFT JOIN LATERAL (
     SELECT sequence, due_at, state FROM mails m WHERE m.run_id = again.run_id AND m.ticket = again.ticket AND m.kind = $4
     ORDER BY sequence DESC LIMIT 1
 ) last ON true
-WHERE last.due_at IS NULL OR last.state <> 'pending' AND last.due_at <= clock_timestamp() - $3::interval
+WHERE last.due_at IS NULL OR last.state <> 'pending' AND (last.due_at <= clock_timestamp() - $3::interval OR last.due_at > clock_timestamp())
 ON CONFLICT DO NOTHING` // an organiser has it sent again at this instant
 
 // RequestLinks writes a mail with the links of all registrations of the address,

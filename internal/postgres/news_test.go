@@ -178,3 +178,31 @@ func TestLinksAfterTheClockWasSetBack(t *testing.T) {
 		t.Errorf("%d mails were sent, want the links", len(sent))
 	}
 }
+
+// TestAnAddressAsksAgainAfterTheClockWasSetBack, as in TestLinksAfterTheClockWasSetBack,
+// for the two mails that any client can cause.
+func TestAnAddressAsksAgainAfterTheClockWasSetBack(t *testing.T) {
+	t.Parallel()
+	t.Run("having a seat", func(t *testing.T) {
+		t.Parallel()
+		o := newOffice(t)
+		o.ask(person(1))
+		o.ask(person(1))
+		o.requireSent("confirmed 1", "already_registered 1")
+		o.pass(-24 * time.Hour)
+		o.ask(person(1))
+		o.requireSent("already_registered 1")
+	})
+	t.Run("having none", func(t *testing.T) {
+		t.Parallel()
+		o := newOffice(t)
+		o.exec(`UPDATE runs SET capacity = 0`)
+		wants := person(1)
+		wants.Notify = true
+		o.ask(wants)
+		o.requireSent("full 1")
+		o.pass(-24 * time.Hour)
+		o.ask(wants)
+		o.requireSent("full 2")
+	})
+}

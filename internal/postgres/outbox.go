@@ -62,8 +62,8 @@ func asReadArguments(mails []enroll.DueMail) []any {
 // MendDueTimes makes mails due that were written by a clock which has been set
 // back since, and returns how many there were. Such a mail becomes due in the
 // future, or its next look is further away than longest, or it is claimed for more
-// than two leases. A claimed mail may be on its way: it stays claimed for one lease
-// more. (Twice the lease, since another worker may be configured with a longer one.)
+// than two leases: another worker may be configured with a longer lease than this
+// one. A claimed mail may be on its way, so it stays claimed for one lease.
 func (s *Store) MendDueTimes(ctx context.Context, longest, lease time.Duration) (int, error) {
 	tag, err := s.pool.Exec(ctx, `
 		UPDATE mails SET due_at = least(due_at, clock_timestamp()),

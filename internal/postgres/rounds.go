@@ -79,8 +79,9 @@ LIMIT 1`
 // writeReminders writes the reminders of the run $1 for the next $3 seats after
 // the ticket $2, and notes how far it has come. Seats whose people were told of
 // this start within $5 of it need none, nor do those for whom a mail ($6) waits
-// that will tell it. What older programs have sent counts as telling it. A run that no
-// longer begins at $7 gets none and is found again.
+// that will tell it. What older programs have sent counts as telling it. A run
+// that was moved since dueReminders found it, and no longer begins at $7, gets
+// none: if its new start is due, dueReminders finds it again.
 const writeReminders = `
 WITH seats AS MATERIALIZED (
     SELECT a.ticket FROM attendances a WHERE a.run_id = $1 AND a.ticket > $2 ORDER BY a.ticket LIMIT $3
@@ -118,8 +119,8 @@ LEFT JOIN LATERAL (
 // seatTellers are the kinds that tell who has a seat when the run begins.
 var seatTellers = []enroll.MailKind{enroll.MailConfirmed, enroll.MailPromoted, enroll.MailChanged, enroll.MailReminder}
 
-// WriteChanges writes notices of changed times and locations, of one run and for at
-// most so many people, if the window of its change, at most so long, is over. It
+// WriteChanges writes notices of changed times and locations, of one run and for
+// at most so many people, if the window of its change, at most so long, is over. It
 // returns how many people it looked at, and whether it found a run. A run that is
 // changed meanwhile opens another window: its people are looked at again then.
 // What it has not come to when it fails, the next call comes to.

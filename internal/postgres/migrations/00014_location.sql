@@ -33,10 +33,6 @@ BEGIN
         SET newest = excluded.newest,
             since = CASE WHEN c.opened_at IS NULL THEN excluded.since ELSE c.since END,
             opened_at = coalesce(c.opened_at, excluded.opened_at);
-        -- Reminders that are skipped while the run is put off are due again if it moves back.
-        IF NEW.starts_at <> OLD.starts_at THEN
-            DELETE FROM run_reminders WHERE run_id = NEW.id;
-        END IF;
     END IF;
     RETURN NULL;
 END $$;
