@@ -34,16 +34,7 @@ func (a *api) listCourses(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	var next *string
-	if len(courses) > most {
-		courses = courses[:most]
-		next = a.nextPage(c, courseCursor(courses[most-1]))
-	}
-	list := make([]courseJSON, len(courses))
-	for i, each := range courses {
-		list[i] = showCourse(each)
-	}
-	c.PureJSON(http.StatusOK, gin.H{"courses": list, "next": next}) // & in an address stays one
+	showPage(a, c, "courses", courses, most, showCourse, courseCursor)
 	return nil
 }
 

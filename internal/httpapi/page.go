@@ -3,6 +3,7 @@ package httpapi
 import (
 	"encoding/base64"
 	"fmt"
+	"net/http"
 	"net/url"
 	"strconv"
 	"strings"
@@ -31,6 +32,22 @@ func limitParameter(c *gin.Context) (int, error) {
 		return 0, enroll.FaultIn("limit", enroll.Invalid, "range", fmt.Sprintf("must be a whole number from 1 to %d", pageMost))
 	}
 	return int(n), nil
+}
+
+// showPage answers with the first most entries of a list, under its name, and
+// with the address of the next page. The list was read with one entry more: if
+// that is there, so is a next page.
+func showPage[T, J any](a *api, c *gin.Context, name string, list []T, most int, show func(T) J, cursor func(T) string) {
+	var next *string
+	if len(list) > most {
+		list = list[:most]
+		next = a.nextPage(c, cursor(list[most-1]))
+	}
+	shown := make([]J, len(list))
+	for i, entry := range list {
+		shown[i] = show(entry)
+	}
+	c.PureJSON(http.StatusOK, gin.H{name: shown, "next": next}) // & in an address stays one
 }
 
 // nextPage returns the address of the list from the cursor on, which keeps the

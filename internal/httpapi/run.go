@@ -66,16 +66,7 @@ func (a *api) listRuns(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	var next *string
-	if len(runs) > most {
-		runs = runs[:most]
-		next = a.nextPage(c, runCursor(runs[most-1]))
-	}
-	list := make([]runJSON, len(runs))
-	for i, r := range runs {
-		list[i] = showRun(r)
-	}
-	c.PureJSON(http.StatusOK, gin.H{"runs": list, "next": next}) // & in an address stays one
+	showPage(a, c, "runs", runs, most, showRun, runCursor)
 	return nil
 }
 

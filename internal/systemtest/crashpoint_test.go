@@ -65,8 +65,8 @@ var crashes = map[crashpoint.Point]crash{
 //	enqueueing and waking       internal/lane, TestTimingANotificationIsLost; the subscription, TestLanesInTrouble/a_connection_to_Redis_…
 //	a lane and its queue        internal/lane, TestTimingAWordBetweenALaneAndItsQueueIsLost
 //	what is announced           internal/watch, TestWait/finds_out_by_itself_when_a_message_is_lost
-//	relay, deliverer and outbox  internal/mailqueue, TestTimingAWordToTheOutboxIsLost
-//	relay, deliverer and queue   internal/mailqueue, TestAWordToTheQueueIsLost
+//	relay, deliverer, outbox    internal/mailqueue, TestTimingAWordToTheOutboxIsLost
+//	relay, deliverer and queue  internal/mailqueue, TestAWordToTheQueueIsLost
 //	the answer to a mail        internal/smtp, TestReuse/a_message_is_handed_over_once_…;
 //	                            TestAWorkerThatIsKilledBeforeItNotesWhatItSent
 func TestCrashPoints(t *testing.T) {
