@@ -24,16 +24,20 @@ import (
 // queueKeys begins the keys that Asynq has for the queue.
 const queueKeys = "asynq:{" + mailqueue.QueueName + "}:"
 
-// relays starts so many relays without posts, and returns a function that stops
-// them.
-func (p *place) relays(n int, o mailqueue.Options) (stop func()) {
+// relays starts so many relays without deliverers, whose clients for Redis have
+// the hooks, and returns a function that stops them.
+func (p *place) relays(n int, o mailqueue.Options, hooks ...redis.Hook) (stop func()) {
 	p.t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	var g sync.WaitGroup
 	for range n {
 		p.metrics = prometheus.NewRegistry()
 		common := mailqueue.NewCommon(p.store, o, slog.New(slog.NewTextHandler(p.log, nil)), p.metrics)
-		relay := mailqueue.NewRelay(common, p.redis.Client())
+		client := p.redis.Client()
+		for _, h := range hooks {
+			client.AddHook(h)
+		}
+		relay := mailqueue.NewRelay(common, client)
 		g.Go(func() {
 			if err := relay.Run(ctx); err != nil {
 				p.t.Error(err)
@@ -179,6 +183,48 @@ func TestATaskThatComesBackAfterItWasReplaced(t *testing.T) {
 	}
 	pgtest.Exec(t, p.url, `UPDATE mails SET next_at = now()`)
 	p.waitFor("sent 1")
+}
+
+// slowEnqueue is a hook that makes each enqueue take long.
+type slowEnqueue struct{ redis.Hook }
+
+func (slowEnqueue) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (slowEnqueue) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
+}
+
+func (slowEnqueue) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		if words := cmd.Args(); len(words) > 4 && words[0] == "evalsha" && words[4] == queueKeys+"pending" {
+			select {
+			case <-time.After(2 * time.Second):
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		}
+		return next(ctx, cmd)
+	}
+}
+
+// TestALookThatTakesTooLong finds mails whose tasks are on the queue already, more
+// than it can ask for in its time. It notes those that it has come to, or every
+// look would find the same ones and come no further.
+func TestALookThatTakesTooLong(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	p.confirm(1, 2, 3, 4)
+	stop := p.relays(1, options)
+	p.waitUntilRelayed()
+	stop()
+	p.aMinutePasses()
+	p.relays(1, options, slowEnqueue{})
+	p.waitUntilRelayed()
+	for mail, names := range tasks(t, p.redis.Client()) {
+		if len(names) != 1 {
+			t.Errorf("mail %s has the tasks %v", mail, names)
+		}
+	}
 }
 
 // TestTenThousandMailsAndAServerThatHangs at RCPT for ten minutes: whatever two

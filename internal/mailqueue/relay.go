@@ -98,24 +98,26 @@ func (r *Relay) look(ctx context.Context) {
 }
 
 // relay puts the mails on the queue and notes that it did, in this order: dying in
-// between puts a mail on the queue once more, which is one task all the same. The
-// error is the outbox's.
+// between puts a mail on the queue once more, which is one task all the same. Only
+// the first step ends with ctx: what it has come to is noted also by a look that
+// took too long, or the next one would find all of it again. The error is the
+// outbox's.
 func (r *Relay) relay(ctx context.Context, due []enroll.DueMail) error {
 	pending, taken := r.enqueue(ctx, due)
+	ctx = context.WithoutCancel(ctx)
 	there, active, lost := r.classify(ctx, taken)
 	again, err := r.replace(ctx, lost)
 	pending = append(append(pending, there...), again...)
 	return errors.Join(err, r.note(ctx, pending, relayAgain), r.note(ctx, active, activeAgain))
 }
 
-// note notes that mails are on the queue, also of a look that took too long: the
-// next one must not find all of them again.
+// note notes that mails are on the queue.
 func (r *Relay) note(ctx context.Context, relayed []enroll.DueMail, again time.Duration) error {
 	if len(relayed) == 0 {
 		return nil
 	}
 	crashpoint.Here(crashpoint.RelayEnqueued)
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookTimeout)
+	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
 	defer cancel()
 	return r.outbox.MailsRelayed(ctx, relayed, again)
 }
@@ -146,6 +148,8 @@ func (r *Relay) classify(ctx context.Context, taken []enroll.DueMail) (pending, 
 	if len(taken) == 0 {
 		return nil, nil, nil
 	}
+	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
+	defer cancel()
 	states, err := r.tasks.States(ctx, QueueName, taskIDs(taken))
 	if err != nil {
 		r.queue.Failed(err)
@@ -172,6 +176,8 @@ func (r *Relay) replace(ctx context.Context, lost []enroll.DueMail) ([]enroll.Du
 	if len(lost) == 0 {
 		return nil, nil
 	}
+	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
+	defer cancel()
 	renamed, err := r.outbox.ReplaceTasks(ctx, lost)
 	if err != nil || len(renamed) == 0 {
 		return nil, err
