@@ -189,8 +189,11 @@ func TestARequestComesWhileALaneEnds(t *testing.T) {
 			g.open()
 			p.waitUntilDrained()
 			waitUntilSettled(t, 3, w)
-			if n := w.settled("task"); n != 3 {
-				t.Errorf("%v requests were settled by tasks, want 3", n)
+			// The look at the line of a lane that has ended takes up what is older than a
+			// second like a sweep, and on a busy machine that may be the last request.
+			young := pgtest.Query[float64](t, p.url, `SELECT count(*)::float8 FROM requests WHERE decided_at < accepted_at + interval '1 second'`)[0]
+			if n := w.settled("task"); n < young {
+				t.Errorf("%v requests were settled by tasks, and %v within a second", n, young)
 			}
 			testwait.Until(t, "no lane lives and no lock is held", func() bool { return w.lanes() == 0 && p.laneLocks() == 0 })
 		})
