@@ -128,11 +128,12 @@ func (c *crush) offer(perSecond float64, d time.Duration) (memory float64) {
 	return memory
 }
 
-// acceptedPerSecond counts whole commits between two instants.
+// acceptedPerSecond counts whole commits between two instants. It returns 0 if
+// there are fewer than two.
 func (c *crush) acceptedPerSecond(from, to time.Time) float64 {
 	c.t.Helper()
 	return pgtest.Query[float64](c.t, c.url, `
-		SELECT (count(*) FILTER (WHERE accepted_at > first) / extract(epoch FROM max(accepted_at) - min(accepted_at)))::float8
+		SELECT coalesce(count(*) FILTER (WHERE accepted_at > first) / nullif(extract(epoch FROM max(accepted_at) - min(accepted_at)), 0), 0)::float8
 		FROM (SELECT accepted_at, min(accepted_at) OVER () AS first FROM requests WHERE accepted_at BETWEEN $1 AND $2) q`, from, to)[0]
 }
 
@@ -146,6 +147,13 @@ type overloaded struct {
 	recovery            time.Duration // until a second began in which all were accepted as usual
 }
 
+// measures returns whether rates are asserted. A machine that runs other tests
+// may neither commit nor offer as much as is meant.
+func (c *crush) measures() bool {
+	_, benchmark := c.t.(*testing.B)
+	return benchmark || testwait.Timing()
+}
+
 // overload delays commits, offers three times what can be accepted at most for d,
 // and takes the delay away. usual is the longest that anybody waits in good times.
 func (c *crush) overload(batch int, d, usual time.Duration) (o overloaded) {
@@ -153,7 +161,7 @@ func (c *crush) overload(batch int, d, usual time.Duration) (o overloaded) {
 	c.ask()
 	c.proxy.Delay(slowCommit)
 	o.saturated = c.saturate(2*batch, 3*time.Second)
-	if len(c.counts) != 1 {
+	if len(c.counts) != 1 && c.measures() {
 		c.t.Errorf("although all that ask can wait, they are told %v", c.counts)
 	}
 
@@ -168,7 +176,7 @@ func (c *crush) overload(batch int, d, usual time.Duration) (o overloaded) {
 			c.t.Errorf("%d are told %s", n, said)
 		}
 	}
-	if n := c.counts["503 busy"]; n < c.counts["202"] {
+	if n := c.counts["503 busy"]; n < c.counts["202"] && c.measures() {
 		c.t.Errorf("it was no overload: %d were refused and %d accepted", n, c.counts["202"])
 	}
 	o.refusal = quantile(c.took["503 busy"], 0.99)
@@ -200,7 +208,7 @@ func TestTimingThreeTimesWhatCanBeAccepted(t *testing.T) {
 	o := c.overload(batch, 4*time.Second, time.Second)
 	// How fast commits are is the benchmark's business: here it counts that they
 	// are full, but for the first and the last.
-	if testwait.Timing() && (o.batch < 0.8*batch || o.accepted < 0.5*o.saturated) {
+	if c.measures() && (o.batch < 0.8*batch || o.accepted < 0.5*o.saturated) {
 		t.Errorf("%.0f/s were accepted under overload, %.0f in a commit, and %.0f/s can be", o.accepted, o.batch, o.saturated)
 	}
 	// Who is refused only at its turn has waited for three seconds.
