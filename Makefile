@@ -1,5 +1,6 @@
-# Everything a developer does with lastseat. All of it works from any folder (make -C), as root and as an ordinary user,
-# and twice at the same time. What it makes lies below .dev/.
+# Everything a developer does with lastseat. All of it works from any folder
+# (make -C), as root and as an ordinary user, and twice at the same time. It keeps
+# its files below .dev/.
 
 GO       ?= go
 PEOPLE   ?=
@@ -16,11 +17,14 @@ COMMIT   ?=
 JSON     ?=
 ARGS     ?=
 
-# Builds cmd/dev and becomes it, so that signals and exit statuses pass. Built under another name first: somebody may
-# be running the old one, or building the same.
-dev = mkdir -p .dev/bin && new=.dev/bin/dev.$$$$ && \
-	{ $(GO) build -buildvcs=false -o $$new ./cmd/dev && mv -f $$new .dev/bin/dev || { rm -f $$new; exit 1; }; } && \
-	exec .dev/bin/dev
+# Builds a program and becomes it, so that signals and exit statuses pass. It is
+# built under another name first: the old one may be running, or another make may
+# be building the same.
+program = mkdir -p .dev/bin && new=.dev/bin/$(1).$$$$ && \
+	{ $(GO) build -buildvcs=false -o $$new $(2) && mv -f $$new .dev/bin/$(1) || { rm -f $$new; exit 1; }; } && \
+	exec .dev/bin/$(1)
+dev = $(call program,dev,./cmd/dev)
+bench = $(call program,bench,./bench/cmd/bench)
 
 .DEFAULT_GOAL := help
 .PHONY: help run test test-timing fuzz rush chaos oversell bench bench-against lint build
@@ -41,23 +45,23 @@ timed = $$(grep -rlE '^func TestTiming' --include='*_test.go' ./cmd ./internal |
 test-timing: ## the promised times: the tests that compare durations, on a machine that does nothing else
 	@export LASTSEAT_TEST_TIMING=1 && $(dev) test -count=1 -p=1 -parallel=4 -run='^TestTiming' $(timed)
 
-fuzz: ## every fuzz test for SECONDS=5, one after the other; says where an input is saved that makes one fail
+fuzz: ## every fuzz test for SECONDS=5, one after the other; says where failing inputs are saved
 	@$(dev) fuzz -seconds=$(or $(SECONDS),5)
 
 rush: ## PEOPLE=500 want SEATS=20 at once; WAITLIST=300 (or all) places to wait, CANCEL=0.3 of them cancel; JSON=1: numbers
 	@$(dev) rush -people=$(or $(PEOPLE),500) -seats=$(or $(SEATS),20) -waitlist=$(WAITLIST) -cancel=$(CANCEL) $(if $(JSON),-json)
 
-chaos: ## SECONDS=60 of everything breaking while people ask; then every promise is checked. SEED= repeats it; FAULTS=line_held,cut: only these; JSON=1: numbers
+chaos: ## everything breaks for SECONDS=60 while people ask; then every promise is checked. SEED= repeats it; FAULTS=line_held,cut: only these; JSON=1: numbers
 	@$(dev) chaos -seconds=$(or $(SECONDS),60) $(if $(SEED),-seed=$(SEED)) $(if $(FAULTS),-faults=$(FAULTS)) $(if $(JSON),-json)
 
-oversell: ## the usual answers to the question of the last seat, then lastseat, before the same crowd
-	@$(dev) oversell
+oversell: ## the usual answers to the question of the last seat, then lastseat, asked by as many people
+	@$(bench) oversell
 
 bench: ## lastseat beside the other answers, measured; QUICK=1: a smoke run; CASES=lone,grown RIVALS=guarded ROUNDS=3; JSON=1: numbers
-	@$(dev) bench $(if $(CASES),-cases=$(CASES)) $(if $(RIVALS),-rivals=$(RIVALS)) $(if $(ROUNDS),-rounds=$(ROUNDS)) $(if $(QUICK),-quick) $(if $(JSON),-json)
+	@$(bench) measure $(if $(CASES),-cases=$(CASES)) $(if $(RIVALS),-rivals=$(RIVALS)) $(if $(ROUNDS),-rounds=$(ROUNDS)) $(if $(QUICK),-quick) $(if $(JSON),-json)
 
 bench-against: ## this tree beside COMMIT=abc123: CPU time per seated person in ROUNDS=10 rushes each, PEOPLE=5000; JSON=1: numbers
-	@$(dev) bench-against -commit=$(COMMIT) -rounds=$(or $(ROUNDS),10) -people=$(or $(PEOPLE),5000) $(if $(SEATS),-seats=$(SEATS)) $(if $(JSON),-json)
+	@$(bench) against -commit=$(COMMIT) -rounds=$(or $(ROUNDS),10) -people=$(or $(PEOPLE),5000) $(if $(SEATS),-seats=$(SEATS)) $(if $(JSON),-json)
 
 lint: ## go vet, gofmt, golangci-lint
 	$(GO) vet ./...

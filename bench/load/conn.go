@@ -11,13 +11,13 @@ import (
 	"strconv"
 )
 
-// maxBody is the longest body that is believed.
+// maxBody is the longest body that is accepted, in bytes.
 const maxBody = 1 << 20
 
-// errInterrupted is the end of a connection that was told to end.
+// errInterrupted is the end of a connection that Interrupt ended.
 var errInterrupted = errors.New("interrupted")
 
-// Conn is a kept-alive connection. It is used by one at a time.
+// Conn is a kept-alive connection, for one goroutine at a time.
 type Conn struct {
 	net.Conn
 	r    *bufio.Reader
@@ -27,7 +27,7 @@ type Conn struct {
 
 func newConn(c net.Conn) *Conn { return &Conn{Conn: c, r: bufio.NewReaderSize(c, 4<<10)} }
 
-// Do sends the request and reads its answer. The tag and the body are good until
+// Do sends the request and reads its answer. The tag and the body are valid until
 // the next call.
 func (c *Conn) Do(request []byte) (status int, etag, body []byte, err error) {
 	if _, err = c.Write(request); err == nil {
@@ -39,7 +39,8 @@ func (c *Conn) Do(request []byte) (status int, etag, body []byte, err error) {
 	return status, c.etag, c.body, err
 }
 
-// read reads one answer, and of its head no more than where it ends.
+// read reads one answer. Of its headers, it interprets those that end it, and the
+// ETag.
 func (c *Conn) read() (status int, err error) {
 	c.etag, c.body = c.etag[:0], c.body[:0]
 	line, err := c.line()
@@ -70,13 +71,13 @@ func (c *Conn) read() (status int, err error) {
 		case bytes.EqualFold(name, []byte("ETag")):
 			c.etag = append(c.etag, value...)
 		case bytes.EqualFold(name, []byte("Transfer-Encoding")), bytes.EqualFold(name, []byte("Connection")):
-			// Answers are short, and connections are kept: neither belongs here.
+			// Answers are short and connections are kept alive, so neither is expected.
 			return 0, fmt.Errorf("an answer with status %d has the header %q", status, line)
 		}
 	}
 	switch {
 	case status == 204 || status == 304 || status < 200:
-		return status, nil // which have no body
+		return status, nil // they have no body
 	case length < 0:
 		return 0, fmt.Errorf("an answer with status %d does not say how long it is", status)
 	}
@@ -88,11 +89,11 @@ func (c *Conn) read() (status int, err error) {
 	return status, err
 }
 
-// line returns the next line without its end. It is good until the next read.
+// line returns the next line without its end. It is valid until the next read.
 func (c *Conn) line() ([]byte, error) {
 	line, err := c.r.ReadSlice('\n')
 	if err != nil {
-		return nil, err // of a line longer than the buffer, too
+		return nil, err // also if the line is longer than the buffer
 	}
 	return bytes.TrimRight(line, "\r\n"), nil
 }

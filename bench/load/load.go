@@ -1,12 +1,11 @@
-// Package load is the crowd in front of whatever is measured: people who ask over
-// HTTP/1.1 on kept-alive connections, each connection asking again as soon as it
-// has its answer.
+// Package load sends the requests of a benchmark: over HTTP/1.1 on kept-alive
+// connections, each of which sends the next request as soon as it has an answer.
 //
-// It is not net/http's client, because it shares the machine with what it
-// measures: that one was seen to take 25 µs of CPU for a request, where Gin takes 20
-// to validate and answer it. This one takes 8. It writes bytes that were made before
-// and looks at three things of an answer: status, ETag and body. It costs the same
-// for every contender, and speaks just enough HTTP for servers that it knows.
+// It does not use net/http's client, because it shares the machine with what it
+// measures: that client took 25 µs of CPU for a request, where Gin takes 20 to
+// validate and answer it. This one takes 8. It writes bytes that were made before
+// and reads three things of an answer: status, ETag and body. It costs the same for
+// every contender, and speaks just enough HTTP for servers that it knows.
 package load
 
 import (
@@ -25,8 +24,8 @@ func Post(path, key, body string) []byte {
 		"\r\nContent-Length: " + strconv.Itoa(len(body)) + "\r\n\r\n" + body)
 }
 
-// Get returns the bytes of a request for what has changed since the tag; an empty
-// tag is none.
+// Get returns the bytes of a request for what has changed since the ETag, if it is
+// not empty.
 func Get(path, etag string) []byte {
 	head := "GET " + path + " HTTP/1.1\r\nHost: bench\r\nAccept: application/json\r\n"
 	if etag != "" {
@@ -35,17 +34,17 @@ func Get(path, etag string) []byte {
 	return []byte(head + "\r\n")
 }
 
-// Answer is what became of one request.
+// Answer is the answer to one request.
 type Answer struct {
 	Sent     time.Time // before the first byte left
-	Received time.Time // when all of the answer was there; zero = it was not sent
+	Received time.Time // when the answer was complete; zero = the request was not sent
 	Status   int
 }
 
 // Took returns how long the answer took.
 func (a Answer) Took() time.Duration { return a.Received.Sub(a.Sent) }
 
-// Client is connections to one server.
+// Client has connections to one server.
 type Client struct{ conns []*Conn }
 
 // Dial opens so many connections to the server at host:port.
@@ -69,26 +68,27 @@ func (c *Client) Close() {
 	}
 }
 
-// Crowd is what a client is to do.
-type Crowd struct {
+// Job is what a client is to send.
+type Job struct {
 	Requests [][]byte
 	// For is how long new requests are sent; 0 = until all have been.
 	For time.Duration
-	// Each, if there is one, is called with every answer's body, which is the
-	// connection's own and only good during the call. Several call at once.
+	// Each, unless nil, is called with every answer. The tag and the body belong to
+	// the connection and are valid during the call only. Several connections call at
+	// the same time.
 	Each func(request int, a Answer, etag, body []byte) error
 }
 
-// Ask sends the requests in order, on all connections at once, and returns what
-// became of each. It ends with the first connection that breaks or ctx.
-func (c *Client) Ask(ctx context.Context, crowd Crowd) ([]Answer, error) {
-	answers := make([]Answer, len(crowd.Requests))
+// Ask sends the requests in order, on all connections at once, and returns their
+// answers. It ends with ctx, or with the first connection that breaks.
+func (c *Client) Ask(ctx context.Context, j Job) ([]Answer, error) {
+	answers := make([]Answer, len(j.Requests))
 	var end time.Time
-	if crowd.For > 0 {
-		end = time.Now().Add(crowd.For)
+	if j.For > 0 {
+		end = time.Now().Add(j.For)
 	}
-	// Whoever fails first, or ctx, wakes the rest. Not an errgroup, which ends its
-	// context when all went well, too.
+	// The first connection that fails, or ctx, wakes the rest. Not an errgroup, which
+	// also ends its context after a success.
 	living, fail := context.WithCancelCause(ctx)
 	wake := context.AfterFunc(living, c.Interrupt)
 	var next atomic.Int64
@@ -101,7 +101,7 @@ func (c *Client) Ask(ctx context.Context, crowd Crowd) ([]Answer, error) {
 				if i >= len(answers) || !end.IsZero() && now.After(end) {
 					return
 				}
-				if err := one.ask(crowd, i, now, &answers[i]); err != nil {
+				if err := one.ask(j, i, now, &answers[i]); err != nil {
 					fail(fmt.Errorf("request %d: %w", i+1, err))
 					return
 				}
@@ -115,33 +115,33 @@ func (c *Client) Ask(ctx context.Context, crowd Crowd) ([]Answer, error) {
 	return answers, err
 }
 
-// ask sends one request of a crowd and notes its answer.
-func (c *Conn) ask(crowd Crowd, i int, now time.Time, a *Answer) error {
+// ask sends one request of a job and notes its answer.
+func (c *Conn) ask(j Job, i int, now time.Time, a *Answer) error {
 	a.Sent = now
-	status, etag, body, err := c.Do(crowd.Requests[i])
+	status, etag, body, err := c.Do(j.Requests[i])
 	if err != nil {
 		return err
 	}
 	a.Status, a.Received = status, time.Now()
-	if crowd.Each == nil {
+	if j.Each == nil {
 		return nil
 	}
-	return crowd.Each(i, *a, etag, body)
+	return j.Each(i, *a, etag, body)
 }
 
-// Interrupt wakes everybody who waits for an answer. The connections are of no use
+// Interrupt ends every wait for an answer. The connections are of no use
 // afterwards.
 func (c *Client) Interrupt() {
 	for _, one := range c.conns {
-		_ = one.SetDeadline(time.Unix(1, 0)) // fails on what is closed
+		_ = one.SetDeadline(time.Unix(1, 0)) // fails if it is closed
 	}
 }
 
 // Conn returns one of the connections.
 func (c *Client) Conn(i int) *Conn { return c.conns[i] }
 
-// Connect opens one connection. Its Do does not look at a context: whoever closes
-// it, or sets a deadline, ends it.
+// Connect opens one connection. Its Do has no context: closing the connection, or
+// setting a deadline, ends it.
 func Connect(ctx context.Context, address string) (*Conn, error) {
 	var d net.Dialer
 	conn, err := d.DialContext(ctx, "tcp", address)

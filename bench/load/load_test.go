@@ -107,7 +107,7 @@ func TestAsk(t *testing.T) {
 	address, asked := newServer(t, 0)
 	client := newClient(t, address, 7)
 	for range 2 { // the connections are good for another crowd
-		answers, err := client.Ask(t.Context(), Crowd{Requests: requests(100), Each: func(i int, a Answer, etag, body []byte) error {
+		answers, err := client.Ask(t.Context(), Job{Requests: requests(100), Each: func(i int, a Answer, etag, body []byte) error {
 			if string(body) != fmt.Sprintf(`{"n": %d}`, i) || string(etag) != fmt.Sprintf(`"key-%d"`, i) || a.Status != http.StatusAccepted {
 				return fmt.Errorf("got %d, %q, %q", a.Status, etag, body)
 			}
@@ -130,7 +130,7 @@ func TestAsk(t *testing.T) {
 func TestAskForAWhile(t *testing.T) {
 	t.Parallel()
 	address, asked := newServer(t, 20*time.Millisecond)
-	answers, err := newClient(t, address, 2).Ask(t.Context(), Crowd{Requests: requests(10_000), For: 100 * time.Millisecond})
+	answers, err := newClient(t, address, 2).Ask(t.Context(), Job{Requests: requests(10_000), For: 100 * time.Millisecond})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -156,7 +156,7 @@ func TestAskEndsWithItsContext(t *testing.T) {
 	c := newClient(t, address, 3)
 	ended := make(chan error, 1)
 	go func() {
-		_, err := c.Ask(ctx, Crowd{Requests: requests(10)})
+		_, err := c.Ask(ctx, Job{Requests: requests(10)})
 		ended <- err
 	}()
 	testwait.Until(t, "three requests are on their way", func() bool { return asked.Load() == 3 })
@@ -170,7 +170,7 @@ func TestAskEndsWithTheFirstFailure(t *testing.T) {
 	t.Parallel()
 	address, _ := newServer(t, 0)
 	why := errors.New("not what was expected")
-	_, err := newClient(t, address, 3).Ask(t.Context(), Crowd{Requests: requests(10_000), Each: func(i int, _ Answer, _, _ []byte) error {
+	_, err := newClient(t, address, 3).Ask(t.Context(), Job{Requests: requests(10_000), Each: func(i int, _ Answer, _, _ []byte) error {
 		if i == 50 {
 			return why
 		}

@@ -2,25 +2,25 @@ package report
 
 import "math"
 
-// Entrant is a contender in a case.
+// Entrant is a contender in a case, with its samples.
 type Entrant struct {
 	Name      string
 	Lacks     string // the promises that it does not make
 	Recording bool
-	Oversells bool // it is no solution, whatever it did this time
+	Oversells bool // it is no solution, even if it did not oversell this time
 	Pool      int
 	Samples   []Sample // one for each round
 }
 
-// valid tells whether it is a solution, to which Lastseat can be compared.
+// valid reports whether it is a solution, with which Lastseat is compared.
 func (e *Entrant) valid() bool {
 	return e != nil && len(e.Samples) > 0 && !e.Oversells && Median(e.Samples)[Oversold] == 0
 }
 
-// Rate returns how many a second got through in a cell.
+// Rate returns how many requests per second a trial served.
 func Rate(s Sample) float64 { return rate(s) }
 
-// Case is a case and who was measured in it.
+// Case is a case and the contenders that were measured in it.
 type Case struct {
 	ID       string
 	What     string
@@ -33,14 +33,13 @@ type Case struct {
 // Report is everything that was measured.
 type Report struct {
 	Cases []*Case
-	// Smoke tells that it was measured with so few people that the numbers mean
-	// nothing.
+	// Smoke says that so few people asked that the numbers mean nothing.
 	Smoke bool
 }
 
-// rate returns how many an entrant gets through in a second: of what is accepted
-// and what is decided, the slower, since it lasts until both are done. It is NaN
-// where no rate was measured.
+// rate returns how many requests per second an entrant serves: the slower of
+// accepting and deciding, since serving takes both. It is NaN if no rate was
+// measured.
 func rate(s Sample) float64 {
 	lowest := math.NaN()
 	for _, m := range []Metric{Accepted, Decided} {
@@ -51,8 +50,8 @@ func rate(s Sample) float64 {
 	return lowest
 }
 
-// best returns the fastest rival that is a solution, and with recording only
-// among those that record; nil if there is none.
+// best returns the fastest rival that is a solution, with recording the fastest
+// that also records; nil if there is none.
 func (c *Case) best(recording bool) *Entrant {
 	var best *Entrant
 	for _, r := range c.Rivals {
@@ -73,8 +72,8 @@ func (c *Case) ratioTo(other *Entrant) float64 {
 	return quotient(rate(Median(c.Lastseat.Samples)), rate(Median(other.Samples)))
 }
 
-// ratioToPlain compares the accept rate with the same rush without what the case
-// adds; NaN if the case has no such twin.
+// ratioToPlain compares the accept rate with that of the same rush without what the
+// case adds; NaN if that was not measured.
 func (c *Case) ratioToPlain() float64 {
 	m := Median(c.Lastseat.Samples)
 	return quotient(m[Accepted], m[Plain])

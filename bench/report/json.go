@@ -36,7 +36,7 @@ type rivalJSON struct {
 	Rounds    int      `json:"rounds"`
 }
 
-// always are the numbers of Lastseat that each case has, if only as null.
+// always has the numbers of Lastseat that every case has, even if they are null.
 var always = []Metric{Accepted, Decided, DecidedP50, DecidedP99, CPU, CPUSeated}
 
 // WriteJSON writes the report as one object in one line.
@@ -84,7 +84,7 @@ func (e *Entrant) latency() (p50, p99 float64) {
 	return valueOf(m, DecidedP50, AnsweredP50), valueOf(m, DecidedP99, AnsweredP99)
 }
 
-// valueOf returns the first of the numbers that was measured; NaN if none was.
+// valueOf returns the first of the numbers that was measured; NaN if there is none.
 func valueOf(s Sample, metrics ...Metric) float64 {
 	for _, m := range metrics {
 		if x, has := s[m]; has {
@@ -99,7 +99,7 @@ func valueOf(s Sample, metrics ...Metric) float64 {
 func (r *Report) ceiling() float64 {
 	var all []float64
 	for _, c := range r.Cases {
-		if c.Ceiling == nil || c.ratioToPlain() == c.ratioToPlain() { // the second has GETs, too
+		if c.Ceiling == nil || c.ratioToPlain() == c.ratioToPlain() { // in the second case, polls are sent as well
 			continue
 		}
 		for _, s := range c.Ceiling.Samples {
@@ -118,5 +118,5 @@ func known(x float64) *float64 {
 	return &x
 }
 
-// rounded is exact enough for people and for comparisons.
+// rounded rounds to a precision that is enough for people and for comparisons.
 func rounded(x float64) float64 { return math.Round(x*1000) / 1000 }

@@ -10,8 +10,8 @@ import (
 	"unicode/utf8"
 )
 
-// WriteTables writes a table for each case, which reads well in a terminal and is
-// Markdown as well, and how its targets stand.
+// WriteTables writes a Markdown table for each case, aligned for terminals, and
+// whether it reaches its targets.
 func (r *Report) WriteTables(w io.Writer) error {
 	var b strings.Builder
 	for _, c := range r.Cases {
@@ -57,14 +57,14 @@ func (c *Case) write(b *strings.Builder) {
 	writeRows(b, rows)
 }
 
-// numbers are what is known of Lastseat.
+// numbers returns the rows of Lastseat's own table.
 func (c *Case) numbers() (rows [][]string) {
 	m := Median(c.Lastseat.Samples)
 	for _, name := range []Metric{
 		Accepted, Decided, Plain, AnsweredP50, AnsweredP99, DecidedP50, DecidedP99, CPU, CPUPostgres, CPURedis, CPUClient, CPUSeated,
 		APIShare, WorkerShare, PostgresShare, RedisShare, PostgresOps, RedisOps,
 	} {
-		if x, has := m[name]; has {
+		if x, ok := m[name]; ok {
 			rows = append(rows, []string{string(name), number(x)})
 		}
 	}
@@ -85,7 +85,7 @@ func (e *Entrant) row(ratio string) []string {
 	return []string{e.Name, number(rate(m)), ratio, number(p50), number(p99), number(valueOf(m, CPUSeated)), oversold, pool, fmt.Sprint(len(e.Samples)), e.Lacks}
 }
 
-// number shows three digits that count.
+// number writes a number with three significant digits.
 func number(x float64) string {
 	switch size := math.Abs(x); {
 	case math.IsNaN(x):
@@ -101,20 +101,27 @@ func number(x float64) string {
 	}
 }
 
-// writeRows writes a head and rows: words to the left, numbers to the right.
+// writeRows writes rows of which the first column is text, and the last one unless
+// there are only two.
 func writeRows(b *strings.Builder, rows [][]string) {
+	last := len(rows[0]) - 1
+	WriteRows(b, rows, func(column int) bool { return column == 0 || column == last && last > 1 })
+}
+
+// WriteRows writes a head and rows as an aligned Markdown table: text to the left,
+// numbers to the right.
+func WriteRows(b *strings.Builder, rows [][]string, isText func(column int) bool) {
 	widths := make([]int, len(rows[0]))
 	for _, row := range rows {
 		for i, cell := range row {
 			widths[i] = max(widths[i], utf8.RuneCountInString(cell))
 		}
 	}
-	isWord := func(i int) bool { return i == 0 || i == len(widths)-1 && len(widths) > 2 }
 	for n, row := range rows {
 		b.WriteString("|")
 		for i, cell := range row {
 			pad := strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cell))
-			if isWord(i) {
+			if isText(i) {
 				b.WriteString(" " + cell + pad + " |")
 			} else {
 				b.WriteString(" " + pad + cell + " |")
@@ -126,7 +133,7 @@ func writeRows(b *strings.Builder, rows [][]string) {
 		}
 		b.WriteString("|")
 		for i, width := range widths {
-			if isWord(i) {
+			if isText(i) {
 				b.WriteString(strings.Repeat("-", width+2) + "|")
 			} else {
 				b.WriteString(strings.Repeat("-", width+1) + ":|")

@@ -5,7 +5,7 @@ import (
 	"math"
 )
 
-// Target is what a case is to reach.
+// Target is a number that a case is to reach.
 type Target struct {
 	What  string
 	Most  float64 // at most that, or
@@ -19,7 +19,7 @@ func AtLeast(least float64, what Ratio) Target {
 	return Target{What: string(what), Least: least, of: ratios[what]}
 }
 
-// AtMost is a target for a number of Lastseat's.
+// AtMost is a target for one of Lastseat's numbers.
 func AtMost(most float64, m Metric) Target {
 	return Target{What: string(m), Most: most, of: func(c *Case) float64 {
 		x, has := Median(c.Lastseat.Samples)[m]
@@ -30,7 +30,7 @@ func AtMost(most float64, m Metric) Target {
 	}}
 }
 
-// Ratio names what Lastseat is compared with, as it stands in the JSON object.
+// Ratio is the name of a comparison in the JSON object.
 type Ratio string
 
 // The ratios.
@@ -48,7 +48,7 @@ var ratios = map[Ratio]func(*Case) float64{
 	ToPlain:              (*Case).ratioToPlain,
 }
 
-// verdict says how the target stands, in words.
+// verdict says in words whether the target is reached.
 func (t Target) verdict(c *Case) string {
 	x := t.of(c)
 	want, met := fmt.Sprintf("at most %g", t.Most), x <= t.Most

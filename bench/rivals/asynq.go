@@ -9,9 +9,10 @@ import (
 	"github.com/hibiken/asynq"
 )
 
-// plainAsynq is Asynq as its documentation has it: one queue, one server that does
-// one task at a time, a transaction per task. Order is that of the queue until a
-// task is tried again or a server dies, and what is accepted is as safe as Redis.
+// plainAsynq is Asynq as its documentation shows it: one queue, one server that
+// does one task at a time, a transaction per task. Tasks keep the order of the
+// queue until a task is tried again or a server dies, and what was accepted is as
+// safe as Redis.
 var plainAsynq = Contender{
 	Name:      "asynq",
 	What:      "a task per request in one Asynq queue, one server with concurrency 1, a transaction per task",
@@ -25,26 +26,26 @@ var plainAsynq = Contender{
 
 const asynqTask = "registrations:decide"
 
-type asynqDoor struct {
+type asynqBackend struct {
 	client *asynq.Client
 	server *asynq.Server
-	queue  string // named for the database: Redis may hold what was left of another one's
+	queue  string // named after the database, since Redis may hold the tasks of another one
 }
 
-func openAsynq(_ context.Context, s *server) (door, error) {
+func openAsynq(_ context.Context, s *server) (backend, error) {
 	parsed, err := asynq.ParseRedisURI(s.Redis)
 	if err != nil {
 		return nil, err
 	}
-	redis, is := parsed.(asynq.RedisClientOpt)
-	if !is {
+	redis, ok := parsed.(asynq.RedisClientOpt)
+	if !ok {
 		return nil, fmt.Errorf("%s is not the URL of one Redis", s.Redis)
 	}
-	redis.PoolSize = 100 // the default is ten for each core, for which a crowd would wait
-	d := &asynqDoor{client: asynq.NewClient(redis), queue: "registrations:" + s.db.Config().ConnConfig.Database}
+	redis.PoolSize = 100 // by default ten per core, for which many people would wait
+	d := &asynqBackend{client: asynq.NewClient(redis), queue: "registrations:" + s.db.Config().ConnConfig.Database}
 	d.server = asynq.NewServer(redis, asynq.Config{
 		Concurrency: 1, Queues: map[string]int{d.queue: 1}, LogLevel: asynq.ErrorLevel,
-		TaskCheckInterval: 10 * time.Millisecond, // an idle queue is looked at every second by default
+		TaskCheckInterval: 10 * time.Millisecond, // by default, an idle queue is checked once a second
 	})
 	decide := func(ctx context.Context, t *asynq.Task) error {
 		var j job
@@ -56,7 +57,7 @@ func openAsynq(_ context.Context, s *server) (door, error) {
 	return d, d.server.Start(asynq.HandlerFunc(decide))
 }
 
-func (d *asynqDoor) ask(ctx context.Context, run int32, p person) (outcome, error) {
+func (d *asynqBackend) ask(ctx context.Context, run int32, p person) (outcome, error) {
 	payload, err := json.Marshal(newJob(run, p))
 	if err != nil {
 		return "", err
@@ -65,8 +66,8 @@ func (d *asynqDoor) ask(ctx context.Context, run int32, p person) (outcome, erro
 	return queued, err
 }
 
-// Close stops the server: what it has not begun stays in Redis.
-func (d *asynqDoor) Close() error {
+// Close stops the server. Tasks that it has not begun stay in Redis.
+func (d *asynqBackend) Close() error {
 	d.server.Shutdown()
 	return d.client.Close()
 }

@@ -8,18 +8,18 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Counted is what the tables say.
+// Counted is what the tables say about some runs.
 type Counted struct {
 	Seated      int       // attendances
-	Oversold    int       // seats given that were not there
+	Oversold    int       // seats given beyond the capacity
 	Recorded    int       // requests with an outcome
-	LastDecided time.Time // zero = none was
-	// Between accepting and deciding, in milliseconds.
+	LastDecided time.Time // zero = no request was decided
+	// From accepting to deciding, in milliseconds.
 	DecidedP50, DecidedP99 float64
 }
 
-// Count reads what became of all requests for the runs. The verdict rests on the
-// tables, not on what people were told.
+// Count counts the seats of the runs and the requests for them, from the tables and
+// not from what people were told.
 func Count(ctx context.Context, c Contender, conn *pgx.Conn, runs []string) (n Counted, err error) {
 	err = conn.QueryRow(ctx, `
 		SELECT coalesce(sum(seats), 0), coalesce(sum(greatest(seats - capacity, 0)), 0)
@@ -48,8 +48,8 @@ func Count(ctx context.Context, c Contender, conn *pgx.Conn, runs []string) (n C
 	return n, nil
 }
 
-// Decided returns how many requests of all runs have an outcome, of a contender
-// that records them.
+// Decided returns how many requests of all runs have an outcome. The contender must
+// record them.
 func Decided(ctx context.Context, c Contender, conn *pgx.Conn) (n int, err error) {
 	err = conn.QueryRow(ctx, `SELECT count(*) FROM requests`).Scan(&n)
 	if err != nil {

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -12,9 +14,9 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// schema is what a web application needs that has to know who got a seat. It has
-// no foreign keys and no more indexes than the answers use: both would cost each
-// of them alike.
+// schema is what a web application needs to know who got a seat. It has no foreign
+// keys and no more indexes than the answers use: both would cost each of them
+// alike.
 const schema = `
 CREATE TABLE runs (
     id                integer GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
@@ -41,16 +43,16 @@ CREATE TABLE requests (
     decided_at  timestamptz NOT NULL
 );`
 
-// Run is a run that people can ask for.
+// Run is a run whose seats people can ask for.
 type Run struct {
 	Slug  string
 	Seats int
 }
 
-// Prepare makes the tables of the contender in the empty database at url, with the
-// runs.
+// Prepare makes the tables of the contender in the empty database at url, or in the
+// empty schema that its search_path names, with the runs.
 func Prepare(ctx context.Context, c Contender, url string, runs []Run) error {
-	db, err := openDB(ctx, url, 1)
+	db, err := openDB(ctx, url, 1, nil)
 	if err != nil {
 		return err
 	}
@@ -77,12 +79,16 @@ func Prepare(ctx context.Context, c Contender, url string, runs []Run) error {
 // db is the database of an answer.
 type db struct {
 	*pgxpool.Pool
+	patience time.Duration // of the people who wait for an answer; 0 = without end
+	retries  atomic.Int64  // how often an answer started over
+
 	mu   sync.RWMutex
 	runs map[string]int32 // the ids that are known by now
 }
 
-// openDB opens a pool of exactly so many connections.
-func openDB(ctx context.Context, url string, conns int) (*db, error) {
+// openDB opens a pool of exactly so many connections. If wrap is not nil, it wraps
+// their network connections.
+func openDB(ctx context.Context, url string, conns int, wrap func(net.Conn) net.Conn) (*db, error) {
 	c, err := pgxpool.ParseConfig(url)
 	if err != nil {
 		return nil, err
@@ -94,6 +100,15 @@ func openDB(ctx context.Context, url string, conns int) (*db, error) {
 	c.ConnConfig.RuntimeParams["enable_seqscan"] = "off"
 	c.ConnConfig.RuntimeParams["jit"] = "off"
 	c.ConnConfig.RuntimeParams["application_name"] = "rival"
+	if dial := c.ConnConfig.DialFunc; wrap != nil {
+		c.ConnConfig.DialFunc = func(ctx context.Context, network, address string) (net.Conn, error) {
+			conn, err := dial(ctx, network, address)
+			if err != nil {
+				return nil, err
+			}
+			return wrap(conn), nil
+		}
+	}
 	pool, err := pgxpool.NewWithConfig(ctx, c)
 	if err != nil {
 		return nil, fmt.Errorf("opening the database: %w", err)
@@ -102,7 +117,7 @@ func openDB(ctx context.Context, url string, conns int) (*db, error) {
 }
 
 // run returns the id of the run, false if there is none. A slug never changes its
-// run, so one look is enough for the life of a process.
+// run, so it is read once in the life of a process.
 func (d *db) run(ctx context.Context, slug string) (int32, bool, error) {
 	d.mu.RLock()
 	id, known := d.runs[slug]
@@ -123,7 +138,7 @@ func (d *db) run(ctx context.Context, slug string) (int32, bool, error) {
 	return id, true, nil
 }
 
-// state is what is read of a run.
+// state is the part of a run that the answers read.
 type state struct{ capacity, count, version int }
 
 const readRun = `SELECT capacity, attendances_count, lock_version FROM runs WHERE id = $1`
@@ -143,8 +158,8 @@ const (
 INSERT INTO requests (run_id, email_key, email, name, id, outcome, decided_at) VALUES ($1, $2, $3, $4, $5, $6, clock_timestamp())`
 )
 
-// queueSeat queues what gives a seat. The counter comes last: everybody waits for
-// its row.
+// queueSeat queues the statements that give a seat. The counter comes last, because
+// all requests wait for its row.
 func queueSeat(batch *pgx.Batch, recording bool, run int32, p person) {
 	batch.Queue(insertAttendance, run, p.key, p.email, p.name)
 	if recording {
@@ -157,7 +172,7 @@ func queueRequest(batch *pgx.Batch, run int32, p person, o outcome) {
 	batch.Queue(insertRequest, run, p.key, p.email, p.name, p.id, o)
 }
 
-// recordIf notes a request and its outcome, if that is done at all.
+// recordIf records a request and its outcome, if the answer records at all.
 func (d *db) recordIf(ctx context.Context, recording bool, run int32, p person, o outcome) error {
 	if !recording {
 		return nil
@@ -166,8 +181,8 @@ func (d *db) recordIf(ctx context.Context, recording bool, run int32, p person, 
 	return err
 }
 
-// isTaken tells whether the error is that the address has a seat already.
+// isTaken reports whether the error says that the address has a seat already.
 func isTaken(err error) bool {
-	pg, is := errors.AsType[*pgconn.PgError](err)
-	return is && pg.Code == "23505" // unique_violation
+	pg, ok := errors.AsType[*pgconn.PgError](err)
+	return ok && pg.Code == "23505" // unique_violation
 }

@@ -3,9 +3,10 @@ package rivals
 import "context"
 
 // takeSeat counts and inserts in one statement, which is one round trip and one
-// transaction. Who waits for the row looks at it again when it is free: Postgres
-// checks the WHERE against the newest version. When the run is full, nothing is
-// locked and nothing is written.
+// transaction. A request that waited for the row checks it again: Postgres
+// evaluates the WHERE on the newest version. When the run is full, nothing is
+// locked and nothing is written. This is the best of the known answers: its lock is
+// as short as it can be.
 const takeSeat = `
 WITH seat AS (
     UPDATE runs SET attendances_count = attendances_count + 1

@@ -8,8 +8,9 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// forUpdate locks the run's row before it looks, so that looking and taking are
-// one. Who waits for the row waits inside Postgres, holding a connection.
+// forUpdate locks the run's row before it looks, so that no request looks between
+// another's looking and taking. Requests wait for the row inside Postgres, each
+// holding a connection.
 var forUpdate = answer{
 	name: "for_update",
 	what: "SELECT … FOR UPDATE on the run's row, then looks, inserts and counts",
@@ -18,8 +19,8 @@ var forUpdate = answer{
 	},
 }
 
-// advisory locks a number in place of the row, until the end of the transaction, as
-// pretix does. The row is read by a statement of its own: one that waited for the
+// advisory locks a number instead of the row, until the end of the transaction, as
+// pretix does. A statement of its own reads the row: the one that waited for the
 // lock would see the row as it was before.
 var advisory = answer{
 	name: "advisory",
@@ -29,8 +30,8 @@ var advisory = answer{
 	},
 }
 
-// inTurn is a transaction in two round trips: the statements that lock the run, of
-// which the last one reads it, and what follows from that.
+// inTurn is a transaction in two round trips: first the statements that lock the
+// run, the last of which reads it, then the ones that follow from that.
 func (d *db) inTurn(ctx context.Context, recording bool, run int32, p person, lock ...string) (outcome, error) {
 	conn, err := d.Acquire(ctx)
 	if err != nil {
@@ -39,7 +40,7 @@ func (d *db) inTurn(ctx context.Context, recording bool, run int32, p person, lo
 	defer conn.Release()
 	o, err := lockAndTake(ctx, conn, recording, run, p, lock)
 	if err != nil {
-		// The pool throws a connection away that is still in a transaction.
+		// The pool discards a connection that is still in a transaction.
 		_, _ = conn.Exec(ctx, "rollback")
 	}
 	return o, err
@@ -66,7 +67,7 @@ func lockAndTake(ctx context.Context, conn *pgxpool.Conn, recording bool, run in
 	case recording:
 		o = full
 		queueRequest(batch, run, p, full)
-	default: // nothing is written, and so there is nothing to wait for
+	default: // nothing was written, so there is nothing to commit
 		_, err := conn.Exec(ctx, "rollback")
 		return full, err
 	}

@@ -7,7 +7,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// job is a request on its way through somebody's queue.
+// job is a request on its way through a queue.
 type job struct {
 	ID       uuid.UUID `json:"id"`
 	Run      int32     `json:"run"`
@@ -21,8 +21,8 @@ func newJob(run int32, p person) job {
 	return job{ID: p.id, Run: run, Name: p.name, Email: p.email, EmailKey: p.key, Accepted: time.Now()}
 }
 
-// decideJob is the guarded UPDATE that records. Where one at a time decides, no
-// transaction needs to be longer than a statement.
+// decideJob is the guarded UPDATE that records. Jobs are decided one at a time, so
+// no transaction needs to be longer than a statement.
 const decideJob = `
 WITH seat AS (
     UPDATE runs SET attendances_count = attendances_count + 1
@@ -35,14 +35,14 @@ WITH seat AS (
 INSERT INTO requests (run_id, email_key, email, name, id, accepted_at, outcome, decided_at)
 SELECT $1, $2, $3, $4, $5, $6, CASE WHEN EXISTS (SELECT FROM attendance) THEN 'confirmed' ELSE 'full' END, clock_timestamp()`
 
-// refuseJob is for a job whose address has a seat already. If the seat is this
+// refuseJob refuses a job whose address has a seat already. If the seat is this
 // job's own, since a queue may hand out a job twice, it changes nothing.
 const refuseJob = `
 INSERT INTO requests (run_id, email_key, email, name, id, accepted_at, outcome, decided_at)
 VALUES ($1, $2, $3, $4, $5, $6, $7, clock_timestamp())
 ON CONFLICT (id) DO NOTHING`
 
-// decide decides a request, once.
+// decide decides a request, even if it comes twice.
 func (d *db) decide(ctx context.Context, j job) error {
 	args := []any{j.Run, j.EmailKey, j.Email, j.Name, j.ID, j.Accepted}
 	_, err := d.Exec(ctx, decideJob, args...)

@@ -1,37 +1,44 @@
-// Package rivals is the known answers to the question of the last seat, each
-// behind an HTTP door of its own and written as well as its friends would, to be
-// measured beside Lastseat; and the ceiling, which is the door with nothing behind
-// it.
+// Package rivals is the known answers to the question of the last seat
+// (docs/why.md), each written as well as its friends would. `make bench` measures
+// them beside Lastseat, each behind HTTP in a process of its own, together with the
+// ceiling, which decides nothing; `make oversell` calls them in-process.
 //
-// It owns their tables, statements and queues. It must not know Lastseat's, but it
-// takes from internal/enroll what is a valid name and address, so that all doors
-// do the same work. bench itself has some of the same answers without a door, for
-// `make oversell`.
+// The package owns their tables, statements and queues. It must not know
+// Lastseat's. It uses internal/enroll to validate names and addresses, so that all
+// contenders do the same work.
+//
+//	rivals.go     the contenders; server.go: their HTTP; caller.go: without HTTP
+//	db.go         the tables; count.go: what they say afterwards
+//	asasked.go, optimistic.go, locked.go, guarded.go, skiplocked.go: answers that
+//	              decide at once
+//	queued.go     answers that decide later: asynq.go, river.go
+//	ceiling.go    the contender that decides nothing
 package rivals
 
 import (
 	"cmp"
 	"context"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
 )
 
-// Contender is one of those that are measured.
+// Contender is an answer that is measured.
 type Contender struct {
 	Name      string
-	What      string // how it does it, in a sentence
-	Lacks     string // which of Lastseat's promises it does not make, as Promises has them
+	What      string // how it works, in a sentence
+	Lacks     string // the promises of Lastseat that it does not make, in the words of Promises
 	Recording bool   // it keeps each request with its outcome, as Lastseat does
 	Async     bool   // it answers before it decides
-	Oversells bool   // it is no solution: no rival to be compared with
-	Pools     []int  // the sizes of its pool of connections that are worth trying
+	Oversells bool   // it is no solution, so Lastseat is not compared with it
+	Pools     []int  // sizes of its connection pool that are worth trying
 	seats     string // counts the seats that are taken of a run r
 	prepare   func(ctx context.Context, db *db) error
-	open      func(ctx context.Context, s *server) (door, error)
+	open      func(ctx context.Context, s *server) (backend, error)
 }
 
-// Promises says what the words in Lacks mean.
+// Promises explains the words in Lacks.
 const Promises = `order: who asked first is served first. after failures: once something was tried again, or a process died.
 receipt: what was answered is not lost, whatever stops next, and is decided.
 status: where one stands, from the first moment on. record: refusals are kept, as durable as seats.
@@ -41,8 +48,8 @@ last seats: they go to somebody, even if who was about to get one fails.`
 // Ceiling is the name of the contender that decides nothing.
 const Ceiling = "ceiling"
 
-// pools are the sizes that are tried: from fewer than the cores keep busy to more
-// than they can.
+// pools are the pool sizes that are tried: from fewer connections than the cores
+// can serve to more.
 var pools = []int{2, 4, 6, 10, 20, 50}
 
 // All are the contenders other than Lastseat, the ceiling first.
@@ -54,9 +61,13 @@ var All = func() []Contender {
 	return append(all, plainAsynq, serialRiver)
 }()
 
+// Demonstrated are further answers, which `make oversell` shows and `make bench`
+// does not measure.
+var Demonstrated = []Contender{asAskedGE.contender(false), touch.contender(false)}
+
 // Find returns the contender of that name.
 func Find(name string) (c Contender, found bool) {
-	for _, c := range All {
+	for _, c := range slices.Concat(All, Demonstrated) {
 		if c.Name == name {
 			return c, true
 		}
@@ -64,13 +75,13 @@ func Find(name string) (c Contender, found bool) {
 	return Contender{}, false
 }
 
-// person is who asks for a seat.
+// person is a person who asks for a seat.
 type person struct {
 	id               uuid.UUID // of the request
 	name, email, key string    // key is what the address is compared by
 }
 
-// outcome is what became of a request, in the words of the table requests.
+// outcome is the outcome of a request, in the words of the table requests.
 type outcome string
 
 const (
@@ -78,19 +89,20 @@ const (
 	full    outcome = "full"
 	already outcome = "already_registered"
 	queued  outcome = "queued"  // it is decided later
-	gaveUp  outcome = "gave_up" // it tried for as long as a person waits
+	gaveUp  outcome = "gave_up" // it tried for as long as people wait
 )
 
-// patience is how long an answer that tries again goes on with it.
+// patience is how long an answer starts over before it gives up.
 const patience = 3 * time.Second
 
-// door is what stands behind POST. Run is the id of a run.
-type door interface {
+// backend decides the requests, or takes them to be decided later. run is the id of
+// a run.
+type backend interface {
 	ask(ctx context.Context, run int32, p person) (outcome, error)
 }
 
-// answer is one of the synchronous answers: each has the two variants of keeping
-// nothing of a refusal, and of recording each request with its outcome.
+// answer is an answer that decides at once. It has two variants: one keeps nothing
+// of a refusal, the other records each request with its outcome.
 type answer struct {
 	name, what, lacks string
 	oversells         bool
@@ -107,18 +119,18 @@ func (a answer) contender(recording bool) Contender {
 	if recording {
 		c.Name, c.What, c.Lacks = a.name+recordingSuffix, a.what+"; records each request with its outcome", a.lacks+"order, receipt"
 	}
-	c.open = func(_ context.Context, s *server) (door, error) {
+	c.open = func(_ context.Context, s *server) (backend, error) {
 		return asking{a, s.db, recording}, nil
 	}
 	return c
 }
 
-// attendances counts the seats of a run where they are the rows of that table.
+// attendances counts the seats of a run as the rows of that table.
 const attendances = `SELECT count(*) FROM attendances a WHERE a.run_id = r.id`
 
 const recordingSuffix = "_recording"
 
-// asking is an answer at work.
+// asking is the backend of an answer.
 type asking struct {
 	answer
 	db        *db
@@ -127,7 +139,7 @@ type asking struct {
 
 func (a asking) ask(ctx context.Context, run int32, p person) (outcome, error) {
 	o, err := a.answer.ask(ctx, a.db, a.recording, run, p)
-	if isTaken(err) { // whatever was done is undone
+	if isTaken(err) { // the transaction was rolled back
 		return already, a.db.recordIf(ctx, a.recording, run, p, already)
 	}
 	return o, err

@@ -20,11 +20,11 @@ import (
 	"github.com/lastseat/lastseat/internal/testwait"
 )
 
-// stage is a contender that can be asked.
+// stage is a contender that is served over HTTP.
 type stage struct {
 	Contender
 	t    *testing.T
-	url  string // of the door
+	url  string // of its HTTP server
 	conn *pgx.Conn
 }
 
@@ -58,8 +58,8 @@ func newStage(t *testing.T, name string, runs ...Run) *stage {
 	return &stage{Contender: c, t: t, url: server.URL, conn: conn}
 }
 
-// ask has a crowd ask on so many connections, and returns how often each status was
-// answered.
+// ask sends the requests on so many connections and returns how often each status
+// was answered.
 func (s *stage) ask(conns int, requests [][]byte) map[int]int {
 	s.t.Helper()
 	client, err := load.Dial(s.t.Context(), strings.TrimPrefix(s.url, "http://"), conns)
@@ -67,7 +67,7 @@ func (s *stage) ask(conns int, requests [][]byte) map[int]int {
 		s.t.Fatal(err)
 	}
 	defer client.Close()
-	answers, err := client.Ask(s.t.Context(), load.Crowd{Requests: requests})
+	answers, err := client.Ask(s.t.Context(), load.Job{Requests: requests})
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -107,7 +107,7 @@ func post(run, name, email string) []byte {
 	return load.Post("/v1/runs/"+run+"/registrations", uuid.NewString(), string(body))
 }
 
-func crowd(run string, people int) [][]byte {
+func requests(run string, people int) [][]byte {
 	var all [][]byte
 	for i := range people {
 		all = append(all, post(run, fmt.Sprintf("Person %d", i), fmt.Sprintf("person-%d@example.org", i)))
@@ -115,8 +115,7 @@ func crowd(run string, people int) [][]byte {
 	return all
 }
 
-// Each rival before a crowd that is all over the seats: it gives those there are
-// and refuses the rest.
+// Each rival in a rush: it gives the seats that there are and refuses the rest.
 func TestRivalsInARush(t *testing.T) {
 	t.Parallel()
 	const people, seats = 150, 20
@@ -127,8 +126,8 @@ func TestRivalsInARush(t *testing.T) {
 		t.Run(c.Name, func(t *testing.T) {
 			t.Parallel()
 			s := newStage(t, c.Name, Run{"a", seats}, Run{"warm", 5})
-			s.ask(10, crowd("warm", 10))
-			told := s.ask(50, crowd("a", people))
+			s.ask(10, requests("warm", 10))
+			told := s.ask(50, requests("a", people))
 			if c.Async {
 				s.decided(people + 10)
 				if told[http.StatusAccepted] != people {
@@ -154,8 +153,8 @@ func TestRivalsInARush(t *testing.T) {
 	}
 }
 
-// Somebody who asks again keeps the seat and gets no second one.
-func TestRivalsSeatNobodyTwice(t *testing.T) {
+// A person who asks again keeps the seat and gets no second one.
+func TestRivalsSeatEachPersonOnce(t *testing.T) {
 	t.Parallel()
 	for _, c := range All {
 		if c.Name == Ceiling {
@@ -185,7 +184,7 @@ func TestRivalsSeatNobodyTwice(t *testing.T) {
 				t.Fatal(err)
 			}
 			if strings.HasPrefix(c.Name, "skip_locked") {
-				return // which has seats and no counter
+				return // it has seats and no counter
 			}
 			if counter != taken {
 				t.Errorf("the counter says %d, and %d seats are taken", counter, taken)
@@ -198,7 +197,7 @@ func TestRivalsSeatNobodyTwice(t *testing.T) {
 func TestADecisionIsMadeOnce(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, "guarded_recording", Run{"a", 5})
-	db, err := openDB(t.Context(), s.conn.Config().ConnString(), 1)
+	db, err := openDB(t.Context(), s.conn.Config().ConnString(), 1, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -218,7 +217,7 @@ func TestADecisionIsMadeOnce(t *testing.T) {
 	}
 }
 
-func TestDoor(t *testing.T) {
+func TestBadRequests(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, "guarded", Run{"a", 5})
 	for _, c := range []struct {
@@ -241,10 +240,61 @@ func TestDoor(t *testing.T) {
 	}
 }
 
+// The question itself, without luck: both requests look before either takes a seat.
+func TestAsAsked(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		answer
+		thirdIsSeated bool
+	}{{asAsked, true}, {asAskedGE, false}} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			ctx := t.Context()
+			url := pgtest.EmptyURL(t)
+			if err := Prepare(ctx, test.contender(false), url, []Run{{"a", 1}}); err != nil {
+				t.Fatal(err)
+			}
+			db, err := openDB(ctx, url, 2, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer db.Close()
+			run, _, err := db.run(ctx, "a")
+			if err != nil {
+				t.Fatal(err)
+			}
+			for range 2 {
+				if r, err := db.read(ctx, run); err != nil || r.count != 0 || r.capacity != 1 {
+					t.Fatalf("a request sees %+v, %v; want one seat left", r, err)
+				}
+			}
+			asks := func(n int) person {
+				key := fmt.Sprintf("person-%d@example.org", n)
+				return person{id: uuid.New(), name: "A Person", email: key, key: key}
+			}
+			for n := range 2 {
+				batch := &pgx.Batch{}
+				queueSeat(batch, false, run, asks(n))
+				if err := db.SendBatch(ctx, batch).Close(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if r, err := db.read(ctx, run); err != nil || r.count != 2 {
+				t.Fatalf("the run is %+v, %v; want two people on its one seat", r, err)
+			}
+			// == has missed its moment: the run is never full again.
+			o, err := test.ask(ctx, db, false, run, asks(2))
+			if err != nil || (o == seated) != test.thirdIsSeated {
+				t.Errorf("the third gets %s, %v; want a seat: %t", o, err, test.thirdIsSeated)
+			}
+		})
+	}
+}
+
 func TestCeiling(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, Ceiling)
-	if told := s.ask(10, crowd("a", 50)); told[http.StatusAccepted] != 50 {
+	if told := s.ask(10, requests("a", 50)); told[http.StatusAccepted] != 50 {
 		t.Errorf("it answered %v, want 202 for all", told)
 	}
 	if told := s.ask(1, [][]byte{post("a", "", "ada@example.org")}); told[http.StatusUnprocessableEntity] != 1 {
@@ -258,9 +308,9 @@ func TestCeiling(t *testing.T) {
 func TestContendersSayWhatTheyLack(t *testing.T) {
 	t.Parallel()
 	seen := make(map[string]bool)
-	for _, c := range All {
+	for _, c := range slices.Concat(All, Demonstrated) {
 		if c.What == "" || c.Lacks == "" || len(c.Pools) == 0 || seen[c.Name] {
-			t.Errorf("%+v is not complete, or there twice", c)
+			t.Errorf("%+v is not complete, or not unique", c)
 		}
 		seen[c.Name] = true
 	}

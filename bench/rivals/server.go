@@ -30,12 +30,12 @@ type Options struct {
 // server is a contender's process.
 type server struct {
 	Options
-	db   *db
-	door door
-	log  *slog.Logger
+	db      *db
+	backend backend
+	log     *slog.Logger
 }
 
-// Serve runs the contender's door until ctx ends.
+// Serve serves the contender over HTTP until ctx ends.
 func Serve(ctx context.Context, o Options, log *slog.Logger) error {
 	s, err := open(ctx, o, log)
 	if err != nil {
@@ -46,11 +46,11 @@ func Serve(ctx context.Context, o Options, log *slog.Logger) error {
 	if err != nil {
 		return err
 	}
-	h := &http.Server{ // the timeouts are those that Lastseat has, since each costs a little
+	h := &http.Server{ // Lastseat's timeouts, since each costs a little
 		Handler: s.routes(), ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second, WriteTimeout: 38 * time.Second,
 		IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 16 << 10,
 	}
-	ended := context.AfterFunc(ctx, func() { _ = h.Close() }) // what was measured is over
+	ended := context.AfterFunc(ctx, func() { _ = h.Close() }) // nothing is measured any more
 	defer ended()
 	if err := h.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
 		return err
@@ -58,14 +58,15 @@ func Serve(ctx context.Context, o Options, log *slog.Logger) error {
 	return nil
 }
 
-// open opens what stands behind the door.
+// open opens the contender's database and its backend.
 func open(ctx context.Context, o Options, log *slog.Logger) (*server, error) {
 	s := &server{Options: o, log: log}
 	var err error
-	if s.db, err = openDB(ctx, o.Postgres, o.Pool); err != nil {
+	if s.db, err = openDB(ctx, o.Postgres, o.Pool, nil); err != nil {
 		return nil, err
 	}
-	if s.door, err = o.Contender.open(ctx, s); err != nil {
+	s.db.patience = patience
+	if s.backend, err = o.Contender.open(ctx, s); err != nil {
 		s.db.Close()
 		return nil, err
 	}
@@ -73,7 +74,7 @@ func open(ctx context.Context, o Options, log *slog.Logger) (*server, error) {
 }
 
 func (s *server) close() {
-	if closer, is := s.door.(io.Closer); is {
+	if closer, ok := s.backend.(io.Closer); ok {
 		if err := closer.Close(); err != nil {
 			s.log.Warn("closing the queue", "error", err)
 		}
@@ -81,7 +82,8 @@ func (s *server) close() {
 	s.db.Close()
 }
 
-// routes are those of Lastseat's that are measured, and one that says who this is.
+// routes are the ones of Lastseat that are measured, and one that names the
+// contender.
 func (s *server) routes() http.Handler {
 	gin.SetMode(gin.ReleaseMode)
 	e := gin.New()
@@ -109,13 +111,13 @@ type registration struct {
 // maxBody is the longest body that is read, in bytes: Lastseat's default.
 const maxBody = 16 << 10
 
-// statuses are how outcomes are told.
+// statuses are the HTTP statuses of the outcomes.
 var statuses = map[outcome]int{
 	seated: http.StatusCreated, queued: http.StatusAccepted, full: http.StatusConflict, already: http.StatusConflict,
 	gaveUp: http.StatusServiceUnavailable,
 }
 
-// register parses and validates as Lastseat does, and has the answer decide.
+// register parses and validates as Lastseat does, and asks the backend.
 func (s *server) register(c *gin.Context) {
 	slug, err := enroll.ParseSlug(c.Param("run"))
 	if err != nil {
@@ -165,11 +167,11 @@ func (s *server) ask(ctx context.Context, a enroll.Submission) (o outcome, found
 			return "", found, err
 		}
 	}
-	o, err = s.door.ask(ctx, run, person{id: a.ID, name: string(a.Name), email: a.Address.Typed, key: string(a.Address.Key)})
+	o, err = s.backend.ask(ctx, run, person{id: a.ID, name: string(a.Name), email: a.Address.Typed, key: string(a.Address.Key)})
 	return o, true, err
 }
 
-// problem answers as RFC 9457 has it.
+// problem answers with a problem (RFC 9457).
 func (s *server) problem(c *gin.Context, status int, code string) {
 	c.Header("Content-Type", "application/problem+json") // kept by JSON
 	c.AbortWithStatusJSON(status, gin.H{"title": http.StatusText(status), "status": status, "code": code})

@@ -2,8 +2,8 @@ package rivals
 
 import "context"
 
-// skipSchema has a row for each seat. A free seat is in one index and a taken one
-// in the other, which lets nobody have two.
+// skipSchema has a row for each seat. Free seats are in one index and taken ones in
+// the other, which lets no address have two.
 const skipSchema = `
 CREATE TABLE seats (
     run_id    integer NOT NULL,
@@ -17,8 +17,8 @@ CREATE INDEX seats_free ON seats (run_id, number) WHERE email_key IS NULL;
 CREATE UNIQUE INDEX seats_taken ON seats (run_id, email_key) WHERE email_key IS NOT NULL;
 INSERT INTO seats (run_id, number) SELECT r.id, n FROM runs r, generate_series(1, r.capacity) n`
 
-// skipTake takes the first free seat that nobody else is just taking. Nobody waits
-// for anybody, and commits share their flush.
+// skipTake takes the first free seat that no other request is just taking. No
+// request waits for another, and commits share their flush.
 const skipTake = `
 UPDATE seats SET email_key = $2, email = $3, name = $4
 WHERE run_id = $1 AND number = (
@@ -31,8 +31,8 @@ INSERT INTO requests (run_id, email_key, email, name, id, outcome, decided_at)
 SELECT $1, $2, $3, $4, $5, CASE WHEN EXISTS (SELECT FROM seat) THEN 'confirmed' ELSE 'full' END, clock_timestamp()
 RETURNING outcome`
 
-// skipLocked has a row per seat, as alf.io does. Somebody may be refused while the
-// last seats are being taken by others, of whom one fails.
+// skipLocked has a row per seat, as alf.io does. While other requests are taking the
+// last seats, a person is refused even if one of those requests fails.
 var skipLocked = answer{
 	name:  "skip_locked",
 	what:  "a row for each seat, taken with FOR UPDATE SKIP LOCKED (as alf.io); there is no run without a number of seats",

@@ -9,13 +9,16 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/lastseat/lastseat/internal/dev/devtest"
+	"github.com/lastseat/lastseat/internal/dev/proc"
+	"github.com/lastseat/lastseat/internal/dev/stack"
 	"github.com/lastseat/lastseat/internal/testwait"
 )
 
 // fuzzModule makes a module with these files of tests and returns a tool in it.
-func fuzzModule(t *testing.T, files map[string]string) (*tool, *output) {
+func fuzzModule(t *testing.T, files map[string]string) (*stack.Tool, *devtest.Output) {
 	t.Helper()
-	root := newRoot(t)
+	root := devtest.NewRoot(t)
 	files["go.mod"] = "module example.org/fuzzed\n\ngo 1.26\n"
 	for name, content := range files {
 		if err := os.MkdirAll(filepath.Join(root, filepath.Dir(name)), 0o755); err != nil {
@@ -62,24 +65,24 @@ func FuzzBadFromTheBeginning(f *testing.F) {
 }
 `,
 	})
-	err := tool.fuzz(t.Context(), []string{"-seconds", "1"})
-	if !errors.Is(err, exitStatus(1)) {
+	err := fuzz(t.Context(), tool, []string{"-seconds", "1"})
+	if !errors.Is(err, proc.ExitStatus(1)) {
 		t.Errorf("got %v", err)
 	}
-	said := out.String()
+	text := out.String()
 	for _, each := range []string{
 		"FuzzFine of example.org/fuzzed/fine", "3 fuzz tests, 2 findings",
 		"FuzzBadFromTheBeginning fails with an input that it begins with, as it says above; again: go test -run='^FuzzBadFromTheBeginning$' ./bad",
 	} {
-		if !strings.Contains(said, each) {
+		if !strings.Contains(text, each) {
 			t.Errorf("it does not say %q", each)
 		}
 	}
-	saved := regexp.MustCompile(`FuzzBad fails\. The input is saved in (bad/testdata/fuzz/FuzzBad/([0-9a-f]+)); again: go test -run='\^FuzzBad\$/\^([0-9a-f]+)\$' \./bad`).FindStringSubmatch(said)
+	saved := regexp.MustCompile(`FuzzBad fails\. The input is saved in (bad/testdata/fuzz/FuzzBad/([0-9a-f]+)); again: go test -run='\^FuzzBad\$/\^([0-9a-f]+)\$' \./bad`).FindStringSubmatch(text)
 	if saved == nil || saved[2] != saved[3] {
-		t.Fatalf("it does not say where the input is:\n%s", said)
+		t.Fatalf("it does not say where the input is:\n%s", text)
 	}
-	if _, err := os.Stat(filepath.Join(tool.root, saved[1])); err != nil {
+	if _, err := os.Stat(filepath.Join(tool.Root, saved[1])); err != nil {
 		t.Error(err)
 	}
 }
@@ -94,27 +97,27 @@ func FuzzFine(f *testing.F) { f.Fuzz(func(t *testing.T, b []byte) {}) }
 `})
 	ctx, cancel := context.WithCancel(t.Context())
 	result := make(chan error)
-	go func() { result <- tool.fuzz(ctx, []string{"-seconds=600"}) }()
+	go func() { result <- fuzz(ctx, tool, []string{"-seconds=600"}) }()
 	testwait.Until(t, "it fuzzes", func() bool { return strings.Contains(out.String(), "fuzz: elapsed") })
 	cancel()
-	if err := <-result; !errors.Is(err, exitInterrupted) {
+	if err := <-result; !errors.Is(err, proc.ExitInterrupted) {
 		t.Errorf("got %v", err)
 	}
 }
 
-func TestFuzz_of_what_cannot_be_built(t *testing.T) {
+func TestFuzz_of_a_package_that_does_not_build(t *testing.T) {
 	t.Parallel()
 	tool, out := fuzzModule(t, map[string]string{"bad/bad_test.go": "package bad\n\nimport \"testing\"\n\nfunc FuzzBad(f *testing.F) { nothing }\n"})
-	if err := tool.fuzz(t.Context(), nil); !errors.Is(err, exitStatus(1)) || !strings.Contains(out.String(), "undefined: nothing") {
+	if err := fuzz(t.Context(), tool, nil); !errors.Is(err, proc.ExitStatus(1)) || !strings.Contains(out.String(), "undefined: nothing") {
 		t.Errorf("got %v, and\n%s", err, out.String())
 	}
 }
 
-func TestFuzz_takes_seconds_alone(t *testing.T) {
+func TestFuzz_takes_no_other_arguments(t *testing.T) {
 	t.Parallel()
 	for _, args := range [][]string{{"-seconds=0"}, {"-seconds", "x"}, {"./internal/enroll"}, {"-race"}} {
-		tool, out := newTool(newRoot(t), nil)
-		if err := tool.fuzz(t.Context(), args); !errors.Is(err, exitUsage) || !strings.Contains(out.String(), "usage: dev") {
+		tool, out := newTool(devtest.NewRoot(t), nil)
+		if err := fuzz(t.Context(), tool, args); !errors.Is(err, proc.ExitUsage) || !strings.Contains(out.String(), "usage: dev") {
 			t.Errorf("%q: got %v, and %q", args, err, out.String())
 		}
 	}

@@ -4,43 +4,42 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
+
+	"github.com/lastseat/lastseat/internal/dev/proc"
+	"github.com/lastseat/lastseat/internal/dev/stack"
 )
 
-// exampleRun is the slug of the seeded run that the curl lines register for.
-const exampleRun = "go-last-seat"
-
-// exampleFull is the slug of the seeded run that has no seats.
-const exampleFull = "sql-no-seats"
-
-// run is `dev run`: the stack in the foreground, with example courses. Its data stays.
-func (t *tool) run(ctx context.Context, args []string) error {
+// foreground is `dev run`: the stack in the foreground, with example courses. Its
+// data stays.
+func foreground(ctx context.Context, t *stack.Tool, args []string) error {
 	if len(args) > 0 {
-		fmt.Fprintf(t.stderr, "dev run takes no arguments\n\n%s", usage)
-		return exitUsage
+		fmt.Fprintf(t.Stderr, "dev run takes no arguments\n\n%s", usage)
+		return proc.ExitUsage
 	}
-	return t.foreground(ctx, seed)
+	return runUntilSignal(ctx, t, seed)
 }
 
-// foreground runs a stack, filled by fill, until a signal comes or a part of it dies.
-func (t *tool) foreground(ctx context.Context, fill func(context.Context, *stack) error) error {
-	err := t.withStack(ctx, stackOptions{name: "run", knownPorts: true}, func(ctx context.Context, s *stack) error {
+// runUntilSignal runs a stack, filled by fill, until a signal comes or a part of
+// the stack ends unasked.
+func runUntilSignal(ctx context.Context, t *stack.Tool, fill func(context.Context, *stack.Stack) error) error {
+	err := t.Run(ctx, stack.Options{Name: "run", KnownPorts: true}, func(ctx context.Context, s *stack.Stack) error {
 		if err := fill(ctx, s); err != nil {
-			return wrap("seeding the example courses", err)
+			return fmt.Errorf("seeding the example courses: %w", err)
 		}
-		t.log.block(greeting(s))
+		t.Log.Print(greeting(s))
 		<-ctx.Done()
 		return nil
 	})
-	// A signal is how this command ends. What it interrupted is no failure; a part that died by itself is one.
-	if death := (*deathError)(nil); ctx.Err() != nil && !errors.As(err, &death) {
+	// A signal is how this command ends, so what it interrupted is no failure. The
+	// unexpected end of a part is one.
+	if end := (*proc.UnexpectedEnd)(nil); ctx.Err() != nil && !errors.As(err, &end) {
 		return nil
 	}
 	return err
 }
 
-// greeting is what the terminal shows when everything is up.
-func greeting(s *stack) string {
+// greeting is what the terminal shows once everything is up.
+func greeting(s *stack.Stack) string {
 	return fmt.Sprintf(`
   lastseat is up. Ctrl-C stops all of it.
 
@@ -58,8 +57,8 @@ func greeting(s *stack) string {
     curl -i -H 'Content-Type: application/json' -d '{"email": "ada@example.org"}' %[1]s/v1/links     # the links of ada, by mail
     curl -i -H 'Content-Type: application/json' -d '{"name": "Eve", "email": "eve@example.org", "language": "de", "notify": true}' %[1]s/v1/runs/%[8]s/registrations     # "no seat left", by mail, in German
     curl -i -H 'Content-Type: application/json' -d '{"name": "Ada", "email": "ada@example.org"}' %[1]s/v1/runs/%[9]s/registrations     # all seats are taken: a place on the waiting list
-    curl -i -X DELETE -H 'Authorization: Bearer %[7]s' %[1]s/v1/runs/%[9]s/registrations/1     # as an organiser: a seat for whoever has waited longest
+    curl -i -X DELETE -H 'Authorization: Bearer %[7]s' %[1]s/v1/runs/%[9]s/registrations/1     # as an organiser: a seat for the person who has waited longest
     curl -s -H 'Authorization: Bearer %[7]s' %[1]s/v1/runs/%[5]s/mails     # as an organiser
 
-`, s.APIURL, s.APIAdminURL, s.WorkerAdminURL, filepath.Join(s.Folder, stackFile), exampleRun, s.MailURL, s.OrganiserToken, exampleFull, exampleWaitlistRun)
+`, s.APIURL, s.APIAdminURL, s.WorkerAdminURL, s.File(), exampleRun, s.MailURL, s.OrganiserToken, exampleFull, exampleWaitlistRun)
 }

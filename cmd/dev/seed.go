@@ -1,18 +1,18 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
 	"time"
 
+	"github.com/lastseat/lastseat/internal/dev/clients"
+	"github.com/lastseat/lastseat/internal/dev/stack"
 	"github.com/lastseat/lastseat/internal/enroll"
-	"github.com/lastseat/lastseat/internal/postgres"
 )
 
-// The example courses, and one run for each state that a run can be in.
+// exampleCourses have a run for each state that a run can be in.
 var exampleCourses = []enroll.Course{
 	{
 		Slug: "go", Title: "Go for people who ship", Description: "Two days of Go, from the first test to the first deployment.",
@@ -23,13 +23,15 @@ var exampleCourses = []enroll.Course{
 
 const day = 24 * time.Hour
 
-// exampleSeats is the capacity of the run that is nearly full; one seat is left.
-const exampleSeats = 10
-
-// The run that is full and has a waiting list, on which nobody waits yet.
 const (
+	// exampleRun is the run that is nearly full: one seat is left.
+	exampleRun   = "go-last-seat"
+	exampleSeats = 10
+	// exampleWaitlistRun is full and has an empty waiting list.
 	exampleWaitlistRun   = "go-waiting-list"
 	exampleWaitlistSeats = 3
+	// exampleFull has no seats at all.
+	exampleFull = "sql-no-seats"
 )
 
 func exampleRuns(now time.Time) []enroll.Run {
@@ -57,11 +59,10 @@ func exampleRuns(now time.Time) []enroll.Run {
 	}
 }
 
-// seed creates the example courses and runs that are not there yet, and takes
-// all seats but one of the example run, and all of the one with a waiting list,
-// through the front door.
-func seed(ctx context.Context, s *stack) error {
-	store, err := openStore(ctx, s.PostgresURL)
+// seed creates the example courses and runs that are not there yet. Through the
+// API, it takes all seats but one of exampleRun and all of exampleWaitlistRun.
+func seed(ctx context.Context, s *stack.Stack) error {
+	store, err := stack.OpenStore(ctx, s.PostgresURL)
 	if err != nil {
 		return err
 	}
@@ -76,13 +77,14 @@ func seed(ctx context.Context, s *stack) error {
 			return err
 		}
 	}
+	api := clients.New(1, s.APIURL)
+	defer api.Close()
 	for _, taken := range []struct {
 		run   string
 		seats int
 	}{{exampleRun, exampleSeats - 1}, {exampleWaitlistRun, exampleWaitlistSeats}} {
 		for n := range taken.seats {
-			// The key makes it the same request at every start.
-			if err := askOnce(ctx, s, taken.run, fmt.Sprintf("Example Person %d", n+1), fmt.Sprintf("person-%d@example.org", n+1), fmt.Sprintf("seed-%d", n+1)); err != nil {
+			if err := register(ctx, api, taken.run, n+1); err != nil {
 				return err
 			}
 		}
@@ -90,31 +92,22 @@ func seed(ctx context.Context, s *stack) error {
 	return nil
 }
 
-func openStore(ctx context.Context, url string) (*postgres.Store, error) {
-	return postgres.Open(ctx, url, postgres.Options{
-		Name: "dev", MaxConns: 2, ConnectTimeout: 5 * time.Second,
-		StatementTimeout: 30 * time.Second, LockTimeout: 5 * time.Second, IdleInTransactionTimeout: 10 * time.Second,
+// register sends the registration of example person n for the run. The key makes
+// it the same request at every start.
+func register(ctx context.Context, api *clients.Client, run string, n int) error {
+	body, err := json.Marshal(map[string]string{"name": fmt.Sprintf("Example Person %d", n), "email": fmt.Sprintf("person-%d@example.org", n)})
+	if err != nil {
+		return err
+	}
+	answer, err := api.Do(ctx, clients.Request{
+		Method: http.MethodPost, Path: "/v1/runs/" + run + "/registrations", Body: string(body),
+		Header: http.Header{"Content-Type": {"application/json"}, "Idempotency-Key": {fmt.Sprintf("seed-%d", n)}},
 	})
-}
-
-func askOnce(ctx context.Context, s *stack, run, name, email, key string) error {
-	body, err := json.Marshal(map[string]string{"name": name, "email": email})
 	if err != nil {
 		return err
 	}
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, s.APIURL+"/v1/runs/"+run+"/registrations", bytes.NewReader(body))
-	if err != nil {
-		return err
-	}
-	r.Header.Set("Content-Type", "application/json")
-	r.Header.Set("Idempotency-Key", key)
-	answer, err := http.DefaultClient.Do(r)
-	if err != nil {
-		return err
-	}
-	defer answer.Body.Close()
-	if answer.StatusCode != http.StatusAccepted {
-		return fmt.Errorf("asking for a seat in run %s: %s", run, answer.Status)
+	if answer.Status != http.StatusAccepted {
+		return fmt.Errorf("asking for a seat in run %s: status %d", run, answer.Status)
 	}
 	return nil
 }

@@ -3,88 +3,76 @@ package main
 import (
 	"cmp"
 	"context"
-	"errors"
 	"os"
-	"os/exec"
 	"slices"
 	"strings"
 	"syscall"
+
+	"github.com/lastseat/lastseat/internal/dev/cluster"
+	"github.com/lastseat/lastseat/internal/dev/proc"
+	"github.com/lastseat/lastseat/internal/dev/stack"
 )
 
-// test is `dev test`: go test with -race -shuffle=on on a Postgres of its own. The tests start their Redis themselves.
-// The arguments go to go test; without a package among them it tests all.
-func (t *tool) test(ctx context.Context, args []string) error {
-	postgresURL, redisServer := t.getenv("LASTSEAT_TEST_POSTGRES_URL"), t.getenv("LASTSEAT_TEST_REDIS_SERVER")
-	pgbouncer := t.getenv("LASTSEAT_TEST_PGBOUNCER")
-	race := t.getenv("CGO_ENABLED") != "0" // which -race needs
-	office := t.getenv("LASTSEAT_TEST_SOFFICE")
-	own, err := t.binaries(ctx, need{postgres: postgresURL == "", redis: redisServer == "", pgbouncer: pgbouncer == "", compiler: race, office: office == "" && testsSheets(args)})
+// test is `dev test`: go test with -race -shuffle=on on a Postgres of its own. The
+// tests start Redis themselves. The arguments go to go test; without a package
+// among them, all packages are tested.
+func test(ctx context.Context, t *stack.Tool, args []string) error {
+	postgresURL, redisServer := t.Getenv("LASTSEAT_TEST_POSTGRES_URL"), t.Getenv("LASTSEAT_TEST_REDIS_SERVER")
+	pgbouncer := t.Getenv("LASTSEAT_TEST_PGBOUNCER")
+	race := t.Getenv("CGO_ENABLED") != "0" // which -race needs
+	office := t.Getenv("LASTSEAT_TEST_SOFFICE")
+	own, err := t.Binaries(ctx, stack.Need{
+		Postgres: postgresURL == "", Redis: redisServer == "", PgBouncer: pgbouncer == "", Compiler: race, Office: office == "" && testsSheets(args),
+	})
 	if err != nil {
 		return err
 	}
 	if redisServer == "" {
-		redisServer = own.redisServer
+		redisServer = own.RedisServer
 	}
-	if race = race && own.compiler; !race {
-		t.log.printf("WARNING: WITHOUT -race, WHICH NEEDS CGO AND A C COMPILER. DATA RACES WILL NOT BE FOUND.")
+	if race = race && own.Compiler; !race {
+		t.Log.Printf("WARNING: WITHOUT -race, WHICH NEEDS CGO AND A C COMPILER. DATA RACES WILL NOT BE FOUND.")
 	}
 
-	goTest := func(ctx context.Context, postgresURL string) error {
+	run := func(ctx context.Context, postgresURL string) error {
 		env := append(os.Environ(),
 			"LASTSEAT_TEST_POSTGRES_URL="+postgresURL,
 			"LASTSEAT_TEST_REDIS_SERVER="+redisServer,
-			"LASTSEAT_TEST_PGBOUNCER="+cmp.Or(pgbouncer, own.pgbouncer),
-			"LASTSEAT_TEST_SOFFICE="+cmp.Or(office, own.office),
+			"LASTSEAT_TEST_PGBOUNCER="+cmp.Or(pgbouncer, own.PgBouncer),
+			"LASTSEAT_TEST_SOFFICE="+cmp.Or(office, own.Office),
 		)
-		if own.postgresDir != "" { // else the tests that kill a server look for one themselves
-			env = append(env, "LASTSEAT_TEST_POSTGRES_BIN="+own.postgresDir)
+		if own.PostgresDir != "" { // else the tests that kill a server look for one themselves
+			env = append(env, "LASTSEAT_TEST_POSTGRES_BIN="+own.PostgresDir)
 		}
-		return t.goTest(ctx, goTestArgs(race, args), env)
+		return goTest(ctx, t, goTestArgs(race, args), env)
 	}
 	if postgresURL != "" {
-		t.log.printf("using the Postgres of LASTSEAT_TEST_POSTGRES_URL")
-		err = goTest(ctx, postgresURL)
+		t.Log.Printf("using the Postgres of LASTSEAT_TEST_POSTGRES_URL")
+		err = run(ctx, postgresURL)
 	} else {
-		err = t.withFolder(ctx, "test", true, func(ctx context.Context, family *family, f *folder) error {
-			o := postgresOptions{durable: false, maxConnections: 400, database: "postgres"}
-			_, address, err := startPostgres(ctx, family, f, own.postgresDir, o)
+		err = t.WithFolder(ctx, "test", true, func(ctx context.Context, g *proc.Group, f *stack.Folder) error {
+			o := cluster.Options{Durable: false, MaxConnections: 400}
+			_, url, err := f.StartPostgres(ctx, g, own.PostgresDir, o, "postgres")
 			if err != nil {
 				return err
 			}
-			return goTest(ctx, address)
+			return run(ctx, url)
 		})
 	}
-	return orInterrupted(ctx, err)
-}
-
-// orInterrupted returns err, or exitInterrupted if a signal is what ended the command and not the death of a part.
-func orInterrupted(ctx context.Context, err error) error {
-	if death := (*deathError)(nil); ctx.Err() != nil && !errors.As(err, &death) {
-		return exitInterrupted
-	}
-	return err
+	return proc.OrInterrupted(ctx, err)
 }
 
 // goTest runs go test and passes its output and its exit status through.
-func (t *tool) goTest(ctx context.Context, args, env []string) error {
-	dir := t.root
+func goTest(ctx context.Context, t *stack.Tool, args, env []string) error {
+	dir := t.Root
 	if hasPackage(args[1:]) {
-		dir = "" // where the user is, for whom ./x means that
+		dir = "" // ./x means a package of the working directory
 	}
-	err := runProcess(ctx, command{
-		name: "go test", args: append([]string{"go"}, args...), dir: dir, env: env,
-		stdout: t.stdout, stderr: t.stderr, stop: syscall.SIGINT,
+	err := proc.Run(ctx, proc.Command{
+		Name: "go test", Args: append([]string{"go"}, args...), Dir: dir, Env: env,
+		Stdout: t.Stdout, Stderr: t.Stderr, StopSignal: syscall.SIGINT,
 	})
-	return passStatus(err)
-}
-
-// passStatus returns the exit status of a command that failed and has said why, or err if it is something else.
-func passStatus(err error) error {
-	var exit *exec.ExitError
-	if errors.As(err, &exit) && exit.ExitCode() > 0 {
-		return exitStatus(exit.ExitCode())
-	}
-	return err
+	return proc.PassStatus(err)
 }
 
 func goTestArgs(race bool, args []string) []string {
@@ -92,7 +80,7 @@ func goTestArgs(race bool, args []string) []string {
 	if race {
 		all = append(all, "-race")
 	}
-	// Most tests wait for services and processes and not for a core.
+	// Most tests wait for services and processes, not for a core.
 	all = append(all, "-shuffle=on", "-parallel=6", "-timeout=30m")
 	if !hasPackage(args) {
 		all = append(all, "./...")
@@ -100,15 +88,16 @@ func goTestArgs(race bool, args []string) []string {
 	return append(all, args...)
 }
 
-// testsSheets reports whether the package that needs LibreOffice may be among those that are tested. To install some
-// hundred megabytes for any other would be rude.
+// testsSheets reports whether the package that needs LibreOffice may be among the
+// tested ones. Installing some hundred megabytes for any other would be rude.
 func testsSheets(args []string) bool {
 	return !hasPackage(args) || slices.ContainsFunc(args, func(a string) bool {
 		return strings.Contains(a, "...") || strings.Contains(a, "internal/sheet")
 	})
 }
 
-// hasPackage reports whether a package is among the arguments of go test: a relative path or one of this module.
+// hasPackage reports whether a package is among the arguments of go test: a
+// relative path or one of this module.
 func hasPackage(args []string) bool {
 	for _, a := range args {
 		switch {
