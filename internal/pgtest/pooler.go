@@ -1,7 +1,9 @@
 package pgtest
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"net/url"
@@ -11,10 +13,10 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/lastseat/lastseat/internal/dev/proc"
 	"github.com/lastseat/lastseat/internal/testwait"
 )
 
@@ -37,22 +39,17 @@ func StartPooler(t testing.TB, settings ...string) string {
 	if err != nil {
 		t.Fatalf("%s: %v", Variable, err)
 	}
-	var credential *syscall.Credential
-	if os.Geteuid() == 0 { // which it refuses
-		credential = notRoot(t)
-	}
-	dir, err := os.MkdirTemp("", "lastseat-pgbouncer-") // not t.TempDir, which only our own user may enter
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	dir := folder(t, "lastseat-pgbouncer-")
 	program := poolerProgram(t)
 	password := ""
 	if admin.Password != "" { // an empty one is a fault in the file
 		password = "password='" + admin.Password + "'"
 	}
-	for range 10 { // somebody else may take the port meanwhile
-		port := freePort(t)
+	for range 10 { // another program may take the port meanwhile
+		var port string
+		if port, err = proc.FreePort(); err != nil {
+			t.Fatal(err)
+		}
 		text := fmt.Sprintf(`[databases]
 * = host=%s port=%d user=%s %s
 [pgbouncer]
@@ -68,15 +65,9 @@ max_client_conn = 1000
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if credential != nil {
-			for _, path := range []string{dir, file} {
-				if err := os.Chown(path, int(credential.Uid), int(credential.Gid)); err != nil {
-					t.Fatal(err)
-				}
-			}
-		}
+		own(t, file)
 		address := net.JoinHostPort("127.0.0.1", port)
-		if err = runPooler(t, program, file, address, credential); err == nil {
+		if err = runPooler(t, program, file, address); err == nil {
 			return address
 		}
 	}
@@ -85,36 +76,31 @@ max_client_conn = 1000
 }
 
 // runPooler returns when the pooler takes connections.
-func runPooler(t testing.TB, program, file, address string, credential *syscall.Credential) error {
-	cmd := exec.Command(program, "--quiet", file)
-	cmd.Dir = filepath.Dir(file)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Credential: credential}
-	var said strings.Builder
-	cmd.Stdout, cmd.Stderr = &said, &said
-	if err := cmd.Start(); err != nil {
+func runPooler(t testing.TB, program, file, address string) error {
+	var out bytes.Buffer
+	p, err := proc.Start(proc.Command{
+		Name: "pgbouncer", Args: []string{program, "--quiet", file}, Dir: filepath.Dir(file), Credential: account(t),
+		Stdout: &out, Stderr: &out, OrphanSignal: syscall.SIGKILL,
+	})
+	if err != nil {
 		return err
 	}
-	exited := make(chan struct{})
-	go func() { _ = cmd.Wait(); close(exited) }()
-	t.Cleanup(func() {
-		_ = cmd.Process.Kill()
-		<-exited
+	t.Cleanup(p.Kill)
+	var dialer net.Dialer
+	err = proc.AwaitReady(t.Context(), p, testwait.Limit, func(ctx context.Context) error {
+		c, err := dialer.DialContext(ctx, "tcp", address)
+		if err != nil {
+			return err
+		}
+		return c.Close()
 	})
-	for deadline := time.Now().Add(testwait.Limit); time.Now().Before(deadline); {
-		select {
-		case <-exited:
-			return fmt.Errorf("pgbouncer exited: %s", said.String())
-		case <-time.After(10 * time.Millisecond):
-		}
-		dialer := net.Dialer{Timeout: time.Second}
-		if c, err := dialer.DialContext(context.Background(), "tcp", address); err == nil {
-			return c.Close()
-		}
+	if end := (*proc.UnexpectedEnd)(nil); errors.As(err, &end) {
+		return fmt.Errorf("%w: %s", err, &out)
 	}
-	return fmt.Errorf("pgbouncer takes no connections within %s", testwait.Limit)
+	return err
 }
 
-// poolerProgram returns pgbouncer, which packages keep out of many people's PATH.
+// poolerProgram returns pgbouncer, which packages keep outside many users' PATH.
 func poolerProgram(t testing.TB) string {
 	t.Helper()
 	for _, name := range []string{os.Getenv(PoolerVariable), "pgbouncer", "/usr/sbin/pgbouncer", "/opt/homebrew/bin/pgbouncer", "/usr/local/bin/pgbouncer"} {

@@ -61,12 +61,16 @@ func (c *Cluster) Start(ctx context.Context, g *proc.Group, logFile string, o Op
 		if err != nil {
 			return nil, err
 		}
-		// A minute, because recovery after a dirty stop takes a while. Another program's
-		// server cannot answer in its place: it does not have this password.
-		return p, proc.AwaitReady(ctx, p, time.Minute, func(ctx context.Context) error { return Ping(ctx, c.url(port)) })
+		// Another program's server cannot answer in its place: it does not have this
+		// password.
+		return p, proc.AwaitReady(ctx, p, startLimit, func(ctx context.Context) error { return Ping(ctx, c.url(port)) })
 	}
 	return s, s.StartOnFreePort(ctx, g)
 }
+
+// startLimit is how long a server may take to answer: recovery after a dirty stop
+// takes a while, and the machine may be busy.
+const startLimit = 2 * time.Minute
 
 func serverArgs(program, data, port string, o Options) []string {
 	onOff := map[bool]string{true: "on", false: "off"}[o.Durable]
