@@ -18,14 +18,14 @@ type CancelPlan struct {
 type CancelTime int
 
 const (
-	// CancelNever: the person keeps what they get.
+	// CancelNever means that the person keeps what they get.
 	CancelNever CancelTime = iota
-	// CancelAtOnce: after the submission was accepted, mostly before its decision.
+	// CancelAtOnce means after the submission was accepted, mostly before its decision.
 	CancelAtOnce
-	// CancelOncePromoted: from the waiting list; at CancelPlan.At if there was a seat
-	// at once.
+	// CancelOncePromoted means after a seat from the waiting list, or at CancelPlan.At if
+	// there was a seat at once.
 	CancelOncePromoted
-	// CancelAt: at CancelPlan.At.
+	// CancelAt means at CancelPlan.At.
 	CancelAt
 )
 

@@ -51,8 +51,8 @@ func Alive(pid int) bool {
 // IsProgram reports whether the process runs a program of this name with these
 // arguments among its own.
 func IsProgram(pid int, name string, arguments ...string) bool {
-	var line string                                                                    // stays empty for a zombie
-	if content, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid)); err == nil { //nolint:gosec // the path varies by a number only
+	var line string // stays empty for a zombie
+	if content, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid)); err == nil {
 		line = strings.ReplaceAll(string(content), "\x00", " ")
 	} else if out, err := exec.Command("ps", "-ww", "-o", "args=", "-p", strconv.Itoa(pid)).Output(); err == nil {
 		line = strings.TrimSpace(string(out)) + " "
