@@ -17,14 +17,11 @@ COMMIT   ?=
 JSON     ?=
 ARGS     ?=
 
-# Builds a program and becomes it, so that signals and exit statuses pass. It is
-# built under another name first: the old one may be running, or another make may
-# be building the same.
-program = mkdir -p .dev/bin && new=.dev/bin/$(1).$$$$ && \
-	{ $(GO) build -buildvcs=false -o $$new $(2) && mv -f $$new .dev/bin/$(1) || { rm -f $$new; exit 1; }; } && \
-	exec .dev/bin/$(1)
-dev = $(call program,dev,./cmd/dev)
-bench = $(call program,bench,./bench/cmd/bench)
+# Builds a program with what it runs, and becomes it, so that signals and exit
+# statuses pass.
+export GO
+dev   = exec cmd/dev/start.sh dev
+bench = exec cmd/dev/start.sh bench
 
 .DEFAULT_GOAL := help
 .PHONY: help run test test-timing fuzz rush chaos oversell bench bench-against lint build
@@ -64,10 +61,10 @@ bench-against: ## this tree beside COMMIT=abc123: CPU time per seated person in 
 	@$(bench) against -commit=$(COMMIT) -rounds=$(or $(ROUNDS),10) -people=$(or $(PEOPLE),5000) $(if $(SEATS),-seats=$(SEATS)) $(if $(JSON),-json)
 
 lint: ## go vet, gofmt, golangci-lint
-	$(GO) vet ./...
+	CGO_ENABLED=0 $(GO) vet ./...
 	@unformatted=$$(gofmt -l .) && if [ -n "$$unformatted" ]; then echo "gofmt -w these:"; echo "$$unformatted"; exit 1; fi
-	$(GO) tool -modfile=tools/go.mod golangci-lint run
+	CGO_ENABLED=0 $(GO) tool -modfile=tools/go.mod golangci-lint run
 
 build: ## api and worker into .dev/bin
 	@mkdir -p .dev/bin
-	$(GO) build -buildvcs=false -o .dev/bin/ ./cmd/api ./cmd/worker
+	CGO_ENABLED=0 $(GO) build -buildvcs=false -o .dev/bin/ ./cmd/api ./cmd/worker

@@ -61,7 +61,7 @@ func withTestbed(ctx context.Context, t *stack.Tool, body func(context.Context, 
 		}
 		defer output.Close()
 		b.programs = stack.NewTool(t.Root, t.Getenv, t.Stdout, t.Stderr, output)
-		if b.services, err = t.StartServices(ctx, g, f, stack.ServiceOptions, stack.Database); err != nil {
+		if b.services, err = t.StartServices(ctx, g, f, stack.OwnServices); err != nil {
 			return err
 		}
 		b.own = g.PIDs()

@@ -22,7 +22,7 @@ func foreground(ctx context.Context, t *stack.Tool, args []string) error {
 // runUntilSignal runs a stack, filled by fill, until a signal comes or a part of
 // the stack ends unasked.
 func runUntilSignal(ctx context.Context, t *stack.Tool, fill func(context.Context, *stack.Stack) error) error {
-	err := t.Run(ctx, stack.Options{Name: "run", KnownPorts: true}, func(ctx context.Context, s *stack.Stack) error {
+	err := t.Run(ctx, stack.Options{Name: "run", KnownPorts: true, Simulation: true}, func(ctx context.Context, s *stack.Stack) error {
 		if err := fill(ctx, s); err != nil {
 			return fmt.Errorf("seeding the example courses: %w", err)
 		}

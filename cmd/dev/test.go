@@ -10,6 +10,7 @@ import (
 
 	"github.com/lastseat/lastseat/internal/dev/cluster"
 	"github.com/lastseat/lastseat/internal/dev/proc"
+	"github.com/lastseat/lastseat/internal/dev/provide"
 	"github.com/lastseat/lastseat/internal/dev/stack"
 )
 
@@ -21,7 +22,7 @@ func test(ctx context.Context, t *stack.Tool, args []string) error {
 	pgbouncer := t.Getenv("LASTSEAT_TEST_PGBOUNCER")
 	race := t.Getenv("CGO_ENABLED") != "0" // which -race needs
 	office := t.Getenv("LASTSEAT_TEST_SOFFICE")
-	own, err := t.Binaries(ctx, stack.Need{
+	own, err := t.Programs(ctx, provide.Need{
 		Postgres: postgresURL == "", Redis: redisServer == "", PgBouncer: pgbouncer == "", Compiler: race, Office: office == "" && testsSheets(args),
 	})
 	if err != nil {

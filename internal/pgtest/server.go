@@ -14,6 +14,7 @@ import (
 
 	"github.com/lastseat/lastseat/internal/dev/cluster"
 	"github.com/lastseat/lastseat/internal/dev/proc"
+	"github.com/lastseat/lastseat/internal/dev/provide"
 	"github.com/lastseat/lastseat/internal/postgres"
 )
 
@@ -96,8 +97,8 @@ func binaries(t testing.TB) string {
 	if out, err := exec.Command("pg_config", "--bindir").Output(); err == nil {
 		path = append(path, strings.TrimSpace(string(out)))
 	}
-	dir, err := cluster.Find(path, cluster.Folders)
-	if errors.Is(err, cluster.ErrMissing) {
+	dir, err := provide.FindPostgres(path, provide.PostgresFolders)
+	if errors.Is(err, provide.ErrMissing) {
 		t.Fatalf("initdb and postgres are not to be found: run the tests with `make test`, or set %s to their folder", BinVariable)
 	}
 	if err != nil {

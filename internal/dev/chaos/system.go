@@ -11,6 +11,7 @@ import (
 
 	"github.com/lastseat/lastseat/internal/dev/cluster"
 	"github.com/lastseat/lastseat/internal/dev/proc"
+	"github.com/lastseat/lastseat/internal/dev/provide"
 	"github.com/lastseat/lastseat/internal/dev/stack"
 	"github.com/lastseat/lastseat/internal/postgres"
 )
@@ -50,7 +51,7 @@ const (
 // startSystem builds and starts everything. It takes no service from the
 // environment, because the services are going to be killed.
 func startSystem(ctx context.Context, t *stack.Tool, g *proc.Group, f *stack.Folder, p plan) (*system, error) {
-	own, err := t.Binaries(ctx, stack.Need{Postgres: true, Redis: true})
+	own, err := t.Programs(ctx, provide.Need{Postgres: true, Redis: true})
 	if err != nil {
 		return nil, err
 	}
@@ -79,7 +80,7 @@ func startSystem(ctx context.Context, t *stack.Tool, g *proc.Group, f *stack.Fol
 }
 
 // startServices starts Postgres and Redis and makes the database.
-func (s *system) startServices(ctx context.Context, f *stack.Folder, own stack.Binaries, p plan) error {
+func (s *system) startServices(ctx context.Context, f *stack.Folder, own provide.Programs, p plan) error {
 	server, url, err := f.StartPostgres(ctx, s.group, own.PostgresDir, cluster.Options{Durable: true, MaxConnections: 300}, "postgres")
 	if err != nil {
 		return err

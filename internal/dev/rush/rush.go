@@ -96,7 +96,7 @@ func Command(ctx context.Context, t *stack.Tool, args []string) error {
 	case !errors.Is(err, fs.ErrNotExist):
 		return err
 	}
-	return proc.OrInterrupted(ctx, t.Run(ctx, stack.Options{Name: "rush", Scratch: true, Env: Quiet}, run))
+	return proc.OrInterrupted(ctx, t.Run(ctx, stack.Options{Name: "rush", Scratch: true, Simulation: true, Env: Quiet}, run))
 }
 
 // report runs a rush on the stack and prints its result.

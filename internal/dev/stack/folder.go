@@ -12,6 +12,7 @@ import (
 	"syscall"
 
 	"github.com/lastseat/lastseat/internal/dev/cluster"
+	"github.com/lastseat/lastseat/internal/dev/filelock"
 	"github.com/lastseat/lastseat/internal/dev/proc"
 )
 
@@ -39,7 +40,7 @@ func claimFolder(root, name string) (*Folder, error) {
 			instance = fmt.Sprintf("%s-%d", name, i)
 		}
 		f := openFolder(root, instance)
-		lock, err := tryLock(f.Join(lockName))
+		lock, err := filelock.Try(f.Join(lockName))
 		if err == nil {
 			f.lock = lock
 			return f, nil
@@ -47,7 +48,7 @@ func claimFolder(root, name string) (*Folder, error) {
 		if _, there := os.Stat(f.Path); errors.Is(err, fs.ErrPermission) && there != nil {
 			return nil, fmt.Errorf("%w (if .dev belongs to another user, it may be removed: it holds nothing but local data)", err)
 		}
-		if !errors.Is(err, errLocked) && !errors.Is(err, fs.ErrPermission) { // in use, or another user's
+		if !errors.Is(err, filelock.ErrLocked) && !errors.Is(err, fs.ErrPermission) { // in use, or another user's
 			return nil, err
 		}
 	}

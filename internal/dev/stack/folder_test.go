@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/lastseat/lastseat/internal/dev/devtest"
+	"github.com/lastseat/lastseat/internal/dev/filelock"
 	"github.com/lastseat/lastseat/internal/dev/proc"
 )
 
@@ -52,7 +53,7 @@ func TestFolder_remove(t *testing.T) {
 	if entries, err := os.ReadDir(f.Path); err != nil || len(entries) != 1 {
 		t.Fatalf("a wiped folder holds %v, %v: want its lock", entries, err)
 	}
-	if _, err := tryLock(f.Join(lockName)); !errors.Is(err, errLocked) {
+	if _, err := filelock.Try(f.Join(lockName)); !errors.Is(err, filelock.ErrLocked) {
 		t.Fatalf("the lock of a wiped folder: %v", err)
 	}
 	if err := f.remove(context.Background(), log); err != nil {

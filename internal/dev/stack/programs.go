@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/lastseat/lastseat/internal/dev/filelock"
 	"github.com/lastseat/lastseat/internal/dev/proc"
 )
 
@@ -28,6 +29,7 @@ func (t *Tool) BuildIn(ctx context.Context, root, programs string, packages ...s
 	out := t.Log.Lines("dev")
 	err := proc.Run(ctx, proc.Command{
 		Name: "go build", Dir: root, Stdout: out, Stderr: out, StopSignal: syscall.SIGINT,
+		Env: append(os.Environ(), "CGO_ENABLED=0"), // a C compiler that comes later changes nothing
 		// Without -buildvcs=false, the build fails where git does not trust the folder,
 		// as for root in another user's tree.
 		Args: append([]string{"go", "build", "-buildvcs=false", "-o", programs + "/", "./cmd/api", "./cmd/worker"}, packages...),
@@ -112,7 +114,7 @@ func (t *Tool) StartPrograms(ctx context.Context, g *proc.Group, f *Folder, s *S
 // LockPorts lets one instance at a time choose ports and listen on them: two that
 // start together would choose the same. Closing the file releases the lock.
 func (t *Tool) LockPorts(ctx context.Context) (*os.File, error) {
-	return awaitLock(ctx, t.dotDev("ports.lock"))
+	return filelock.Await(ctx, t.dotDev("ports.lock"))
 }
 
 // choosePorts returns three addresses on which no program listens: for the API,

@@ -2,8 +2,11 @@ package stack
 
 import (
 	"context"
+	"crypto/rand"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"time"
@@ -11,11 +14,15 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/lastseat/lastseat/internal/dev/proc"
+	"github.com/lastseat/lastseat/internal/dev/provide"
 )
 
 // StartRedis starts a Redis, as a member of the group, and returns it with its URL
 // once it answers. It keeps nothing on disk: Lastseat loses nothing with it.
 func (f *Folder) StartRedis(ctx context.Context, g *proc.Group, program string) (*proc.Service, string, error) {
+	if filepath.Base(program) == provide.Simulation {
+		return f.startSimulation(ctx, g, program)
+	}
 	address := func(port string) string { return "redis://127.0.0.1:" + port + "/0" }
 	s := &proc.Service{LogFile: f.Join("redis.log")}
 	s.Launch = func(ctx context.Context, port string, log io.Writer) (*proc.Process, error) {
@@ -36,6 +43,29 @@ func (f *Folder) StartRedis(ctx context.Context, g *proc.Group, program string) 
 			return nil, err
 		}
 		return p, proc.AwaitReady(ctx, p, 15*time.Second, func(ctx context.Context) error { return pingRedis(ctx, address(port), p.PID) })
+	}
+	if err := s.StartOnFreePort(ctx, g); err != nil {
+		return nil, "", err
+	}
+	return s, address(s.Port), nil
+}
+
+// startSimulation starts a simulated Redis. It cannot tell its process, so a
+// password shows that no other program answers in its place.
+func (f *Folder) startSimulation(ctx context.Context, g *proc.Group, program string) (*proc.Service, string, error) {
+	password := rand.Text()
+	address := func(port string) string { return "redis://:" + password + "@127.0.0.1:" + port + "/0" }
+	s := &proc.Service{LogFile: f.Join("redis.log")}
+	s.Launch = func(ctx context.Context, port string, log io.Writer) (*proc.Process, error) {
+		p, err := proc.Start(proc.Command{
+			Name: string(proc.PartRedis), Args: []string{program, "-listen", "127.0.0.1:" + port}, Dir: f.Path,
+			Env: append(os.Environ(), "LASTSEAT_MINIREDIS_PASSWORD="+password), Stdout: log, Stderr: log,
+			Grace: 5 * time.Second, OrphanSignal: syscall.SIGKILL,
+		})
+		if err != nil {
+			return nil, err
+		}
+		return p, proc.AwaitReady(ctx, p, 15*time.Second, func(ctx context.Context) error { return pingRedis(ctx, address(port), 0) })
 	}
 	if err := s.StartOnFreePort(ctx, g); err != nil {
 		return nil, "", err

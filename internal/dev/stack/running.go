@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/lastseat/lastseat/internal/dev/filelock"
 )
 
 // Running returns the stack that runs as .dev/<name>, or else as <name>-2,
@@ -25,12 +27,12 @@ func Running(root, name string) (*Stack, error) {
 			continue
 		}
 		// No process holds the lock of a stack.json that a dirty stop left behind.
-		lock, err := tryLock(filepath.Join(dir, lockName))
+		lock, err := filelock.Try(filepath.Join(dir, lockName))
 		if err == nil {
 			lock.Close()
 			continue
 		}
-		if !errors.Is(err, errLocked) {
+		if !errors.Is(err, filelock.ErrLocked) {
 			continue
 		}
 		content, err := os.ReadFile(file)

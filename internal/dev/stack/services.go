@@ -8,6 +8,7 @@ import (
 
 	"github.com/lastseat/lastseat/internal/dev/cluster"
 	"github.com/lastseat/lastseat/internal/dev/proc"
+	"github.com/lastseat/lastseat/internal/dev/provide"
 )
 
 // Services are the Postgres and the Redis that a stack works with.
@@ -19,12 +20,18 @@ type Services struct {
 // servicePatience is how long a service of the environment may take to answer.
 const servicePatience = 10 * time.Second
 
+// ServiceOptions are what differs between the uses of a stack's own services.
+type ServiceOptions struct {
+	Postgres   cluster.Options
+	Database   string
+	Simulation bool // a simulated Redis will do
+}
+
 // StartServices takes the services that the environment gives and starts its own
-// in place of the others, as members of the group. The database of its own
-// Postgres has the given name.
-func (t *Tool) StartServices(ctx context.Context, g *proc.Group, f *Folder, o cluster.Options, database string) (Services, error) {
+// in place of the others, as members of the group.
+func (t *Tool) StartServices(ctx context.Context, g *proc.Group, f *Folder, o ServiceOptions) (Services, error) {
 	s := Services{PostgresURL: t.Getenv("LASTSEAT_POSTGRES_URL"), RedisURL: t.Getenv("LASTSEAT_REDIS_URL")}
-	own, err := t.Binaries(ctx, Need{Postgres: s.PostgresURL == "", Redis: s.RedisURL == ""})
+	own, err := t.Programs(ctx, provide.Need{Postgres: s.PostgresURL == "", Redis: s.RedisURL == "", Simulation: o.Simulation})
 	if err != nil {
 		return s, err
 	}
@@ -32,13 +39,13 @@ func (t *Tool) StartServices(ctx context.Context, g *proc.Group, f *Folder, o cl
 	patient, cancel := context.WithTimeout(ctx, servicePatience)
 	defer cancel()
 	if s.PostgresURL != "" {
-		t.Log.Printf("using the Postgres of LASTSEAT_POSTGRES_URL")
+		t.Log.Printf("Postgres: the one of LASTSEAT_POSTGRES_URL")
 		if err := cluster.Ping(patient, s.PostgresURL); err != nil {
 			return s, fmt.Errorf("LASTSEAT_POSTGRES_URL: %w", err)
 		}
 	} else {
-		t.Log.Printf("starting Postgres from %s", own.PostgresDir)
-		if _, s.PostgresURL, err = f.StartPostgres(ctx, g, own.PostgresDir, o, database); err != nil {
+		t.Log.Printf("Postgres: starting the one in %s", own.PostgresDir)
+		if _, s.PostgresURL, err = f.StartPostgres(ctx, g, own.PostgresDir, o.Postgres, o.Database); err != nil {
 			return s, err
 		}
 	}
@@ -46,12 +53,12 @@ func (t *Tool) StartServices(ctx context.Context, g *proc.Group, f *Folder, o cl
 	patient, cancel = context.WithTimeout(ctx, servicePatience)
 	defer cancel()
 	if s.RedisURL != "" {
-		t.Log.Printf("using the Redis of LASTSEAT_REDIS_URL")
+		t.Log.Printf("Redis: the one of LASTSEAT_REDIS_URL")
 		if err := pingRedis(patient, s.RedisURL, 0); err != nil {
 			return s, fmt.Errorf("LASTSEAT_REDIS_URL: %w", err)
 		}
 	} else {
-		t.Log.Printf("starting Redis: %s", own.RedisServer)
+		t.Log.Printf("Redis: starting %s", own.RedisServer)
 		if _, s.RedisURL, err = f.StartRedis(ctx, g, own.RedisServer); err != nil {
 			return s, err
 		}

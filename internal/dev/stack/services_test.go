@@ -14,16 +14,20 @@ import (
 	"github.com/lastseat/lastseat/internal/dev/cluster"
 	"github.com/lastseat/lastseat/internal/dev/devtest"
 	"github.com/lastseat/lastseat/internal/dev/proc"
+	"github.com/lastseat/lastseat/internal/dev/provide"
 	"github.com/lastseat/lastseat/internal/pgtest"
 )
 
-var testOptions = cluster.Options{Durable: false, MaxConnections: 20}
+var (
+	testOptions  = cluster.Options{Durable: false, MaxConnections: 20}
+	testServices = ServiceOptions{Postgres: testOptions, Database: "lastseat"}
+)
 
 // withServices starts its own Postgres and Redis, calls body and stops them.
 func withServices(t *testing.T, tool *Tool, body func(f *Folder, g *proc.Group, s Services)) {
 	t.Helper()
 	err := tool.WithFolder(t.Context(), "run", false, func(ctx context.Context, g *proc.Group, f *Folder) error {
-		s, err := tool.StartServices(ctx, g, f, testOptions, "lastseat")
+		s, err := tool.StartServices(ctx, g, f, testServices)
 		if err == nil {
 			body(f, g, s)
 		}
@@ -66,10 +70,10 @@ func TestServices_keep_data_after_a_dirty_stop(t *testing.T) {
 	t.Parallel()
 	root := devtest.NewRoot(t)
 	tool, out := newTool(root, nil)
-	durable := testOptions
-	durable.Durable = true
+	durable := testServices
+	durable.Postgres.Durable = true
 	err := tool.WithFolder(t.Context(), "run", false, func(ctx context.Context, g *proc.Group, f *Folder) error {
-		s, err := tool.StartServices(ctx, g, f, durable, "lastseat")
+		s, err := tool.StartServices(ctx, g, f, durable)
 		if err != nil {
 			return err
 		}
@@ -114,7 +118,7 @@ func TestServices_stop_a_leftover_postgres(t *testing.T) {
 	t.Parallel()
 	tool, out := newTool(devtest.NewRoot(t), nil)
 	err := tool.WithFolder(t.Context(), "run", false, func(ctx context.Context, g *proc.Group, f *Folder) error {
-		own, err := tool.Binaries(ctx, Need{Postgres: true})
+		own, err := tool.Programs(ctx, provide.Need{Postgres: true})
 		if err != nil {
 			return err
 		}
@@ -164,7 +168,7 @@ func TestServices_below_a_folder_only_root_may_enter(t *testing.T) {
 	root := t.TempDir() // mode 0700
 	tool, out := newTool(root, nil)
 	err := tool.WithFolder(t.Context(), "test", true, func(ctx context.Context, g *proc.Group, f *Folder) error {
-		s, err := tool.StartServices(ctx, g, f, testOptions, "lastseat")
+		s, err := tool.StartServices(ctx, g, f, testServices)
 		if err == nil {
 			pgtest.Query[int](t, s.PostgresURL, "SELECT 1")
 		}
@@ -196,7 +200,7 @@ func TestServices_of_the_environment(t *testing.T) {
 		})
 		gone, _ := newTool(root, map[string]string{"LASTSEAT_POSTGRES_URL": "postgres://127.0.0.1:1/x", "LASTSEAT_REDIS_URL": s.RedisURL})
 		err := gone.WithFolder(t.Context(), "run", false, func(ctx context.Context, g *proc.Group, f *Folder) error {
-			_, err := gone.StartServices(ctx, g, f, testOptions, "lastseat")
+			_, err := gone.StartServices(ctx, g, f, testServices)
 			return err
 		})
 		if err == nil || !strings.Contains(err.Error(), "LASTSEAT_POSTGRES_URL") {

@@ -36,6 +36,7 @@ type Options struct {
 	Name       string   // of the instance's folder, .dev/<name>
 	Scratch    bool     // start without data, and leave none
 	KnownPorts bool     // 8080, 8081 and 8082 where they are free; else any
+	Simulation bool     // a simulated Redis will do
 	Programs   string   // the folder of api and worker; empty = bin in the instance's folder
 	Foreign    bool     // the programs are another commit's, which may not know every setting
 	Env        []string // more environment for API and worker, as NAME=value
@@ -58,7 +59,7 @@ func (t *Tool) Run(ctx context.Context, o Options, body func(context.Context, *S
 			return err
 		}
 		var err error
-		if s.Services, err = t.StartServices(ctx, g, f, ServiceOptions, Database); err != nil {
+		if s.Services, err = t.StartServices(ctx, g, f, o.services()); err != nil {
 			return err
 		}
 		if err := t.Migrate(ctx, f, s, o); err != nil {
@@ -76,11 +77,17 @@ func (t *Tool) Run(ctx context.Context, o Options, body func(context.Context, *S
 	})
 }
 
+func (o Options) services() ServiceOptions {
+	s := OwnServices
+	s.Simulation = o.Simulation
+	return s
+}
+
 // Database is the name of a stack's database.
 const Database = "lastseat"
 
-// ServiceOptions are those of a stack's own Postgres.
-var ServiceOptions = cluster.Options{Durable: true, MaxConnections: 200}
+// OwnServices are a stack's own services.
+var OwnServices = ServiceOptions{Postgres: cluster.Options{Durable: true, MaxConnections: 200}, Database: Database}
 
 // stackFile is the file in an instance's folder that describes the stack.
 const stackFile = "stack.json"

@@ -10,17 +10,18 @@
 //	running.go   finding a stack that another process runs
 //	services.go  Postgres and Redis: given by the environment, or our own
 //	postgres.go  our own Postgres; redis.go: our own Redis; sink.go: the mail server
-//	folder.go    .dev/<instance>, claimed by a lock (lock.go)
-//	binaries.go  where other people's programs are; install.go: how they get there
+//	folder.go    .dev/<instance>, claimed by a lock
 package stack
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 
 	"github.com/lastseat/lastseat/internal/dev/proc"
+	"github.com/lastseat/lastseat/internal/dev/provide"
 )
 
 // Tool is what every command of a developer's tool works with.
@@ -58,6 +59,11 @@ func ModuleRoot() (string, error) {
 		}
 		dir = parent
 	}
+}
+
+// Programs finds the programs that a command needs, and fetches what is missing.
+func (t *Tool) Programs(ctx context.Context, n provide.Need) (provide.Programs, error) {
+	return provide.Provider{Root: t.Root, Getenv: t.Getenv, Log: t.Log}.Programs(ctx, n)
 }
 
 // dotDev returns a path below .dev/.

@@ -1,4 +1,4 @@
-package cluster
+package provide
 
 import (
 	"math"
@@ -15,7 +15,7 @@ func fakePostgres(t *testing.T, dir, version string) {
 	devtest.FakeProgram(t, filepath.Join(dir, "initdb"), "initdb (PostgreSQL) "+version)
 }
 
-func TestFind(t *testing.T) {
+func TestFindPostgres(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	in := func(name string) string { return filepath.Join(dir, name) }
@@ -41,7 +41,7 @@ func TestFind(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			got, err := Find([]string{test.path}, []string{test.elsewhere})
+			got, err := FindPostgres([]string{test.path}, []string{test.elsewhere})
 			devtest.CheckResult(t, got, err, test.want, test.err)
 		})
 	}

@@ -1,4 +1,4 @@
-package cluster
+package provide
 
 import (
 	"cmp"
@@ -18,9 +18,9 @@ const oldest = 15.0
 // ErrMissing says that a program is not on this machine.
 var ErrMissing = errors.New("not on this machine")
 
-// Folders are where packages keep initdb and postgres outside PATH, as patterns.
+// PostgresFolders are where packages keep initdb and postgres outside PATH, as patterns.
 // The newest match wins.
-var Folders = []string{
+var PostgresFolders = []string{
 	"/usr/lib/postgresql/*/bin",         // Debian
 	"/usr/pgsql-*/bin",                  // PostgreSQL's own packages for Fedora and its relatives
 	"/opt/homebrew/opt/postgresql*/bin", // Homebrew, to the last but one
@@ -29,10 +29,10 @@ var Folders = []string{
 	"/Applications/Postgres.app/Contents/Versions/latest/bin",
 }
 
-// Find returns the folder of initdb and postgres: the first one in path, else the
+// FindPostgres returns the folder of initdb and postgres: the first one in path, else the
 // newest that the patterns match. It returns ErrMissing if there is none, and
 // another error if all are too old.
-func Find(path, patterns []string) (string, error) {
+func FindPostgres(path, patterns []string) (string, error) {
 	var elsewhere []string
 	for _, pattern := range patterns {
 		matches, _ := filepath.Glob(pattern)
@@ -43,10 +43,10 @@ func Find(path, patterns []string) (string, error) {
 	tooOld := ""
 	for _, dir := range slices.Concat(path, elsewhere) {
 		program := filepath.Join(dir, "postgres")
-		if !Executable(program) || !Executable(filepath.Join(dir, "initdb")) {
+		if !executable(program) || !executable(filepath.Join(dir, "initdb")) {
 			continue
 		}
-		version, err := VersionOf(program)
+		version, err := versionOf(program)
 		switch {
 		case err != nil:
 			return "", err
@@ -75,8 +75,8 @@ func numberIn(path string) int {
 	return n
 }
 
-// Executable reports whether there is a program at path.
-func Executable(path string) bool {
+// executable reports whether there is a program at path.
+func executable(path string) bool {
 	info, err := os.Stat(path)
 	return err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0
 }
@@ -85,9 +85,9 @@ func Executable(path string) bool {
 // "Redis server v=7.0.15 sha=…".
 var versionPattern = regexp.MustCompile(`(?:PostgreSQL\) |v=)([0-9]+(?:\.[0-9]+)?)`)
 
-// VersionOf asks a postgres or a redis-server for its version and returns the
+// versionOf asks a postgres or a redis-server for its version and returns the
 // first two numbers of it.
-func VersionOf(program string) (float64, error) {
+func versionOf(program string) (float64, error) {
 	out, err := exec.Command(program, "--version").Output()
 	if err != nil {
 		return 0, fmt.Errorf("asking %s for its version: %w", program, err)

@@ -1,4 +1,4 @@
-package stack
+package provide
 
 import (
 	"errors"
@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/lastseat/lastseat/internal/dev/cluster"
 	"github.com/lastseat/lastseat/internal/dev/devtest"
+	"github.com/lastseat/lastseat/internal/dev/proc"
 )
 
 func TestSearch_redis(t *testing.T) {
@@ -26,20 +26,24 @@ func TestSearch_redis(t *testing.T) {
 		{"redis", []string{in("valkey"), in("redis")}, in("redis/redis-server"), ""},
 		{"valkey", []string{in("old"), in("valkey")}, in("valkey/valkey-server"), ""},
 		{"too old", []string{in("old")}, "", "is version 6, and lastseat needs 6.2 or newer"},
-		{"nowhere", []string{in("nothing")}, "", cluster.ErrMissing.Error()},
+		{"nowhere", []string{in("nothing")}, "", ErrMissing.Error()},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			got, err := search{path: test.path}.redis()
+			got, err := search{path: test.path}.redis(false)
 			devtest.CheckResult(t, got, err, test.want, test.err)
 		})
 	}
 }
 
-func TestInstall_says_what_to_do_when_it_is_forbidden(t *testing.T) {
+func TestPrograms_says_what_to_do_when_fetching_is_forbidden(t *testing.T) {
 	t.Parallel()
-	tool, out := newTool(devtest.NewRoot(t), map[string]string{"LASTSEAT_DEV_INSTALL": "no"})
-	err := tool.install(t.Context(), []dependency{postgresPackage, redisPackage})
+	out := new(devtest.Output)
+	p := Provider{
+		Root: devtest.NewRoot(t), Log: proc.NewConsole(out, devtest.NoEnv),
+		Getenv: devtest.Env(map[string]string{"LASTSEAT_DEV_INSTALL": "no"}),
+	}
+	err := errors.New(advice([]dependency{postgresPackage, redisPackage}, p.fetch(t.Context(), Need{}, nil)))
 	if err == nil {
 		t.Fatal("installed")
 	}
@@ -55,7 +59,7 @@ func TestInstall_says_what_to_do_when_it_is_forbidden(t *testing.T) {
 	if out.String() != "" {
 		t.Errorf("said %q", out.String())
 	}
-	if errors.Is(err, cluster.ErrMissing) {
+	if errors.Is(err, ErrMissing) {
 		t.Error("the advice is final")
 	}
 }

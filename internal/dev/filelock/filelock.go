@@ -1,4 +1,5 @@
-package stack
+// Package filelock has locks between processes that end with their process.
+package filelock
 
 import (
 	"context"
@@ -11,11 +12,12 @@ import (
 	"time"
 )
 
-var errLocked = errors.New("locked by another process")
+// ErrLocked says that another process has the lock.
+var ErrLocked = errors.New("locked by another process")
 
-// tryLock locks the file at path, which it creates with its folder if need be. It
-// returns errLocked if another process has the lock.
-func tryLock(path string) (*os.File, error) {
+// Try locks the file at path, which it creates with its folder if need be. It
+// returns ErrLocked if another process has the lock.
+func Try(path string) (*os.File, error) {
 	for {
 		// The previous owner of the lock may remove the folder at any moment
 		// (Folder.remove). Then this starts over.
@@ -33,7 +35,7 @@ func tryLock(path string) (*os.File, error) {
 		if err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
 			file.Close()
 			if errors.Is(err, syscall.EWOULDBLOCK) {
-				return nil, errLocked
+				return nil, ErrLocked
 			}
 			return nil, fmt.Errorf("locking %s: %w", path, err)
 		}
@@ -48,11 +50,11 @@ func tryLock(path string) (*os.File, error) {
 	}
 }
 
-// awaitLock locks the file at path. It waits for the lock until ctx is done.
-func awaitLock(ctx context.Context, path string) (*os.File, error) {
+// Await locks the file at path. It waits for the lock until ctx is done.
+func Await(ctx context.Context, path string) (*os.File, error) {
 	for {
-		file, err := tryLock(path)
-		if !errors.Is(err, errLocked) {
+		file, err := Try(path)
+		if !errors.Is(err, ErrLocked) {
 			return file, err
 		}
 		select {
