@@ -5,6 +5,7 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -41,6 +42,7 @@ func (p Provider) unpack(ctx context.Context, missing []dependency) error {
 			failures = append(failures, err)
 		}
 	}
+	_ = os.RemoveAll(filepath.Join(p.folder(), "apt")) // lists of all packages, which age
 	return errors.Join(failures...)
 }
 
