@@ -65,6 +65,10 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 	if err := g.Wait(); err != nil {
 		return proc.OrInterrupted(ctx, err)
 	}
+	env := os.Environ()
+	if len(packages) > 1 {
+		env = append(env, provide.BuiltVariable+"="+filepath.Join(root, binDir))
+	}
 	program := filepath.Join(root, binDir, name)
-	return fmt.Errorf("starting %s: %w", program, syscall.Exec(program, append([]string{program}, args[1:]...), os.Environ()))
+	return fmt.Errorf("starting %s: %w", program, syscall.Exec(program, append([]string{program}, args[1:]...), env))
 }

@@ -56,7 +56,6 @@ func startSystem(ctx context.Context, t *stack.Tool, g *proc.Group, f *stack.Fol
 		return nil, err
 	}
 	t.Log.Printf("this is instance %s: data and logs are in %s", filepath.Base(f.Path), f.Path)
-	t.Log.Printf("building api and worker")
 	if err := t.Build(ctx, f); err != nil {
 		return nil, err
 	}

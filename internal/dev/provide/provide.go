@@ -22,6 +22,10 @@ import (
 	"github.com/lastseat/lastseat/internal/dev/proc"
 )
 
+// BuiltVariable is the environment variable with the folder in which
+// cmd/dev/prepare has just built api and worker.
+const BuiltVariable = "LASTSEAT_DEV_BUILT"
+
 // Programs are other people's programs that the developer's tools start.
 type Programs struct {
 	PostgresDir string // the folder of initdb and postgres

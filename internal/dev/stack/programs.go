@@ -3,7 +3,9 @@ package stack
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"net"
 	"net/http"
 	"os"
@@ -14,11 +16,34 @@ import (
 
 	"github.com/lastseat/lastseat/internal/dev/filelock"
 	"github.com/lastseat/lastseat/internal/dev/proc"
+	"github.com/lastseat/lastseat/internal/dev/provide"
 )
 
-// Build compiles api, worker and the packages into the folder's bin.
+// Build compiles api, worker and the packages into the folder's bin. What has just
+// been built is only linked there: the instance keeps it when others are built.
 func (t *Tool) Build(ctx context.Context, f *Folder, packages ...string) error {
+	if built := t.Getenv(provide.BuiltVariable); built != "" && len(packages) == 0 {
+		return linkPrograms(built, f.Join("bin"))
+	}
+	t.Log.Printf("building api and worker")
 	return t.BuildIn(ctx, t.Root, f.Join("bin"), packages...)
+}
+
+// linkPrograms links api and worker into the folder programs.
+func linkPrograms(built, programs string) error {
+	if err := os.MkdirAll(programs, 0o755); err != nil {
+		return err
+	}
+	for _, name := range []string{"api", "worker"} {
+		path := filepath.Join(programs, name)
+		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		if err := os.Link(filepath.Join(built, name), path); err != nil {
+			return fmt.Errorf("taking the built programs: %w", err)
+		}
+	}
+	return nil
 }
 
 // BuildIn compiles the programs of the module in root into the folder programs.

@@ -54,7 +54,6 @@ func (t *Tool) Run(ctx context.Context, o Options, body func(context.Context, *S
 	return t.WithFolder(ctx, o.Name, o.Scratch, func(ctx context.Context, g *proc.Group, f *Folder) error {
 		s := New(f, sink)
 		t.Log.Printf("this is instance %s: data and logs are in %s", filepath.Base(f.Path), f.Path)
-		t.Log.Printf("building api and worker")
 		if err := t.Build(ctx, f); err != nil {
 			return err
 		}
