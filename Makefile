@@ -3,6 +3,7 @@
 # its files below .dev/.
 
 GO       ?= go
+PORT     ?=
 PEOPLE   ?=
 SEATS    ?=
 WAITLIST ?= 0
@@ -24,13 +25,16 @@ dev   = exec cmd/dev/start.sh dev
 bench = exec cmd/dev/start.sh bench
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-timing fuzz rush chaos oversell bench bench-against lint build
+.PHONY: help run info test test-timing fuzz rush chaos oversell bench bench-against lint build
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-run: ## Postgres, Redis, API and worker in the foreground, with example courses (Ctrl-C stops it)
-	@$(dev) run
+run: ## Postgres, Redis, API and worker in the foreground, with example courses (Ctrl-C stops it); PORT=8080: the API's
+	@$(dev) run $(if $(PORT),-port=$(PORT))
+
+info: ## what make run has running: addresses, the organiser's token, commands to try
+	@$(dev) info
 
 test: ## the whole suite with -race; ARGS="-run Settle ./internal/enroll" for a part of it
 	@$(dev) test $(ARGS)

@@ -44,7 +44,7 @@ const programLog = "programs.log"
 // withTestbed builds api, worker and the packages, starts the services and calls
 // body.
 func withTestbed(ctx context.Context, t *stack.Tool, body func(context.Context, *testbed) error, packages ...string) error {
-	sink, err := t.StartSink(false)
+	sink, err := t.StartSink(stack.Options{})
 	if err != nil {
 		return fmt.Errorf("starting the mail sink: %w", err)
 	}

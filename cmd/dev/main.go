@@ -4,7 +4,8 @@
 // program, bench/cmd/bench, so that nobody has to build the rivals to run Lastseat.
 //
 //	main.go  the commands
-//	run.go   dev run: the stack in the foreground; seed.go: its example courses
+//	run.go   dev run: the stack in the foreground; seed.go: its example courses;
+//	         summary.go: what it says while it runs
 //	test.go  dev test: go test on services of its own
 //	fuzz.go  dev fuzz: every fuzz test for some seconds
 package main
@@ -24,8 +25,10 @@ const usage = `dev runs lastseat on this machine.
 
 usage: dev <command> [arguments]
 
-  run                     Postgres, Redis, API, worker and a mail sink in the foreground, with example courses; Ctrl-C
-                          stops it all
+  run [-port N]           Postgres, Redis, API, worker and a mail sink in the foreground, with example courses; Ctrl-C
+                          stops it all. The API listens on port N and the others on the four above, else on 8080 and
+                          other known ports where they are free
+  info                    the addresses, the organiser's token and the examples that run prints, again
   rush [-people N] [-seats N] [-waitlist N] [-cancel SHARE] [-json]
                           the last-seat race on the stack that runs, or on one of its own, with a verdict; -waitlist
                           is the places on the waiting list (0 = none, all = any number), -cancel the share (0 to 1)
@@ -47,7 +50,10 @@ environment:
   LASTSEAT_TEST_POSTGRES_BIN  the folder of the initdb and postgres the tests start, with a server of your own (test)
   LASTSEAT_TEST_PGBOUNCER     the pgbouncer program the tests start (test)
   LASTSEAT_TEST_SOFFICE       LibreOffice's program, which opens our CSV (test)
-  LASTSEAT_DEV_INSTALL=no     never install Debian packages
+  LASTSEAT_DEV_INSTALL        what may be done about missing programs: system (Debian's packages are installed, as
+                              root), embedded (only what Go modules bring) or no (nothing). Without it, Debian's
+                              packages are unpacked into .dev without being installed; else what Go modules bring
+  LASTSEAT_LOG_LEVEL=info     a log line for each request (run)
   NO_COLOR                    no colours
 `
 
@@ -65,6 +71,8 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 	switch name {
 	case "run":
 		command, log = foreground, stdout
+	case "info":
+		command = info
 	case "rush":
 		command = rush.Command
 	case "chaos":

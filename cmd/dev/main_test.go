@@ -35,7 +35,8 @@ func TestRun(t *testing.T) {
 		{args: nil, stdout: "usage: dev"},
 		{args: []string{"help"}, stdout: "usage: dev"},
 		{args: []string{"walk"}, err: proc.ExitUsage, stderr: `unknown command "walk"`},
-		{args: []string{"run", "fast"}, err: proc.ExitUsage, stderr: "takes no arguments"},
+		{args: []string{"run", "fast"}, err: proc.ExitUsage, stderr: "takes -port"},
+		{args: []string{"run", "-port=65534"}, err: proc.ExitUsage, stderr: "takes -port"},
 		{args: []string{"bench"}, err: proc.ExitUsage, stderr: `unknown command "bench"`},
 	} {
 		var stdout, stderr bytes.Buffer
@@ -52,8 +53,10 @@ func TestRunEndsWellOnASignal(t *testing.T) {
 	tool, out := newTool(root, map[string]string{"LASTSEAT_POSTGRES_URL": pgtest.EmptyURL(t), "LASTSEAT_REDIS_URL": redistest.Start(t).URL()})
 	ctx, signal := context.WithCancel(t.Context())
 	result := make(chan error)
-	go func() { result <- runUntilSignal(ctx, tool, func(context.Context, *stack.Stack) error { return nil }) }()
-	testwait.Until(t, "lastseat is up", func() bool { return strings.Contains(out.String(), "lastseat is up") })
+	go func() {
+		result <- runUntilSignal(ctx, tool, stack.Options{Name: "run", KnownPorts: true}, func(context.Context, *stack.Stack) error { return nil })
+	}()
+	testwait.Until(t, "Lastseat is up", func() bool { return strings.Contains(out.String(), "Lastseat is up") })
 	signal()
 	if err := <-result; err != nil {
 		t.Errorf("%v\n%s", err, out)

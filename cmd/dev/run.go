@@ -3,7 +3,10 @@ package main
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
+	"io"
+	"os"
 
 	"github.com/lastseat/lastseat/internal/dev/proc"
 	"github.com/lastseat/lastseat/internal/dev/stack"
@@ -12,21 +15,29 @@ import (
 // foreground is `dev run`: the stack in the foreground, with example courses. Its
 // data stays.
 func foreground(ctx context.Context, t *stack.Tool, args []string) error {
-	if len(args) > 0 {
-		fmt.Fprintf(t.Stderr, "dev run takes no arguments\n\n%s", usage)
+	o := stack.Options{Name: "run", KnownPorts: true, Simulation: true}
+	flags := flag.NewFlagSet("run", flag.ContinueOnError)
+	flags.SetOutput(io.Discard)
+	flags.IntVar(&o.Port, "port", 0, "")
+	if err := flags.Parse(args); err != nil || flags.NArg() > 0 || o.Port < 0 || o.Port > stack.LastPort {
+		fmt.Fprintf(t.Stderr, "dev run takes -port (PORT) from 1 to %d and nothing else\n\n%s", stack.LastPort, usage)
 		return proc.ExitUsage
 	}
-	return runUntilSignal(ctx, t, seed)
+	if t.Getenv("LASTSEAT_LOG_LEVEL") == "" {
+		o.Env = []string{"LASTSEAT_LOG_LEVEL=warn"} // the summaries tell what happens
+	}
+	return runUntilSignal(ctx, t, o, seed)
 }
 
 // runUntilSignal runs a stack, filled by fill, until a signal comes or a part of
 // the stack ends unasked.
-func runUntilSignal(ctx context.Context, t *stack.Tool, fill func(context.Context, *stack.Stack) error) error {
-	err := t.Run(ctx, stack.Options{Name: "run", KnownPorts: true, Simulation: true}, func(ctx context.Context, s *stack.Stack) error {
+func runUntilSignal(ctx context.Context, t *stack.Tool, o stack.Options, fill func(context.Context, *stack.Stack) error) error {
+	err := t.Run(ctx, o, func(ctx context.Context, s *stack.Stack) error {
 		if err := fill(ctx, s); err != nil {
 			return fmt.Errorf("seeding the example courses: %w", err)
 		}
 		t.Log.Print(greeting(s))
+		summarise(ctx, t.Log, s)
 		<-ctx.Done()
 		return nil
 	})
@@ -38,18 +49,39 @@ func runUntilSignal(ctx context.Context, t *stack.Tool, fill func(context.Contex
 	return err
 }
 
+// info is `dev info`: what `dev run` said when it was up.
+func info(_ context.Context, t *stack.Tool, args []string) error {
+	if len(args) > 0 {
+		fmt.Fprintf(t.Stderr, "dev info takes no arguments\n\n%s", usage)
+		return proc.ExitUsage
+	}
+	s, err := stack.Running(t.Root, "run")
+	if errors.Is(err, os.ErrNotExist) {
+		fmt.Fprintln(t.Stderr, "Lastseat is not running here. `make run` starts it.")
+		return proc.ExitStatus(1)
+	}
+	if err != nil {
+		return err
+	}
+	fmt.Fprint(t.Stdout, greeting(s))
+	return nil
+}
+
 // greeting is what the terminal shows once everything is up.
 func greeting(s *stack.Stack) string {
 	return fmt.Sprintf(`
-  lastseat is up. Ctrl-C stops all of it.
+  Lastseat is up. Ctrl-C stops all of it; make info prints this again.
 
-    API             %[1]s
-    mails           %[6]s   nothing leaves this machine
-    queues          %[2]s/ops/queues
-    metrics         %[2]s/metrics   %[3]s/metrics
-    all addresses   %[4]s
+    API               %[1]s
+    mails             %[6]s   nothing leaves this machine
+    queues            %[2]s/ops/queues
+    metrics           %[2]s/metrics   %[3]s/metrics
+    organiser token   %[7]s
+    Postgres          %[10]s
+    Redis             %[11]s
+    all addresses     %[4]s
 
-  Try:
+  Try, in another terminal (with curl):
 
     curl -s %[1]s/v1/runs
     curl -i -H 'Content-Type: application/json' -d '{"name": "Ada", "email": "ada@example.org"}' %[1]s/v1/runs/%[5]s/registrations
@@ -60,5 +92,6 @@ func greeting(s *stack.Stack) string {
     curl -i -X DELETE -H 'Authorization: Bearer %[7]s' %[1]s/v1/runs/%[9]s/registrations/1     # as an organiser: a seat for the person who has waited longest
     curl -s -H 'Authorization: Bearer %[7]s' %[1]s/v1/runs/%[5]s/mails     # as an organiser
 
-`, s.APIURL, s.APIAdminURL, s.WorkerAdminURL, s.File(), exampleRun, s.MailURL, s.OrganiserToken, exampleFull, exampleWaitlistRun)
+`, s.APIURL, s.APIAdminURL, s.WorkerAdminURL, s.File(), exampleRun, s.MailURL, s.OrganiserToken, exampleFull, exampleWaitlistRun,
+		s.PostgresURL, s.RedisURL)
 }

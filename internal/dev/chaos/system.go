@@ -67,7 +67,7 @@ func startSystem(ctx context.Context, t *stack.Tool, g *proc.Group, f *stack.Fol
 	if s.store, err = stack.OpenStore(ctx, s.postgresURL); err != nil {
 		return nil, err
 	}
-	if s.sink, err = t.StartSink(false); err != nil {
+	if s.sink, err = t.StartSink(stack.Options{}); err != nil {
 		s.store.Close()
 		return nil, fmt.Errorf("starting the mail sink: %w", err)
 	}

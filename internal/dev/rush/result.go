@@ -96,7 +96,7 @@ func (r *Result) writeTable(out io.Writer) {
 	t.Row("undecided", "%d", r.Undecided)
 	t.Row("decided", "%.0f per second", r.DecidedPerSecond)
 	t.Row("accepted to decided", "%.1f ms median, %.1f ms p99", r.DecidedP50, r.DecidedP99)
-	t.Row("last decision", "%d ms after the last answer", r.lastDecision.Milliseconds())
+	t.Row("last decision", "%s the last answer", beforeOrAfter(r.lastDecision))
 	t.Row("CPU per seated person", "%s", r.words())
 	t.Row("settled by tasks", "%.1f %%", 100*r.SettledByTaskShare)
 	superseded := ""
@@ -113,6 +113,14 @@ func (r *Result) writeTable(out io.Writer) {
 	}
 	t.Close()
 	verify.WriteVerdict(out, r.Findings, r.praise())
+}
+
+// beforeOrAfter says in words when something happened.
+func beforeOrAfter(d time.Duration) string {
+	if d < 0 {
+		return fmt.Sprintf("%d ms before", -d.Milliseconds())
+	}
+	return fmt.Sprintf("%d ms after", d.Milliseconds())
 }
 
 // praise says what is right.

@@ -6,15 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"net"
 	"net/http"
 	"os"
 	"path/filepath"
-	"slices"
 	"syscall"
 	"time"
 
-	"github.com/lastseat/lastseat/internal/dev/filelock"
 	"github.com/lastseat/lastseat/internal/dev/proc"
 	"github.com/lastseat/lastseat/internal/dev/provide"
 )
@@ -101,7 +98,7 @@ func (t *Tool) StartPrograms(ctx context.Context, g *proc.Group, f *Folder, s *S
 		return err
 	}
 	defer lock.Close()
-	ports, err := t.choosePorts(o.KnownPorts)
+	ports, err := t.choosePorts(o)
 	if err != nil {
 		return err
 	}
@@ -134,39 +131,6 @@ func (t *Tool) StartPrograms(ctx context.Context, g *proc.Group, f *Folder, s *S
 		}
 	}
 	return nil
-}
-
-// LockPorts lets one instance at a time choose ports and listen on them: two that
-// start together would choose the same. Closing the file releases the lock.
-func (t *Tool) LockPorts(ctx context.Context) (*os.File, error) {
-	return filelock.Await(ctx, t.dotDev("ports.lock"))
-}
-
-// choosePorts returns three addresses on which no program listens: for the API,
-// its admin listener and the worker's admin listener.
-func (t *Tool) choosePorts(known bool) ([]string, error) {
-	var addresses []string
-	for i, name := range []string{"the API", "the API's admin listener", "the worker's admin listener"} {
-		if wanted := fmt.Sprintf("127.0.0.1:%d", 8080+i); known {
-			if l, err := net.Listen("tcp", wanted); err == nil {
-				l.Close()
-				addresses = append(addresses, wanted)
-				continue
-			}
-			t.Log.Printf("%s is in use: %s gets another port", wanted, name)
-		}
-		for {
-			port, err := proc.FreePort()
-			if err != nil {
-				return nil, err
-			}
-			if address := "127.0.0.1:" + port; !slices.Contains(addresses, address) {
-				addresses = append(addresses, address)
-				break
-			}
-		}
-	}
-	return addresses, nil
 }
 
 // Ready asks the admin listener at the URL whether its program is ready.

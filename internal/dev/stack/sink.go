@@ -2,15 +2,8 @@ package stack
 
 import (
 	"context"
-	"net"
 
 	"github.com/lastseat/lastseat/internal/mailsink"
-)
-
-// Where the mail sink listens if it can.
-const (
-	knownMailServer = "127.0.0.1:1025"
-	knownMailPage   = "127.0.0.1:8025"
 )
 
 // Sink is the mail server of a stack. It lives in this process, so no mail leaves
@@ -21,14 +14,13 @@ type Sink struct {
 	Stop         func()
 }
 
-// StartSink starts a mail sink, on the known ports if that is wanted and they are
-// free.
-func (t *Tool) StartSink(known bool) (*Sink, error) {
-	server, err := t.listen(known, knownMailServer, "the mail sink")
+// StartSink starts a mail sink on its ports.
+func (t *Tool) StartSink(o Options) (*Sink, error) {
+	server, err := t.listen(o.port(portMailServer))
 	if err != nil {
 		return nil, err
 	}
-	page, err := t.listen(known, knownMailPage, "the mail sink's page")
+	page, err := t.listen(o.port(portMailPage))
 	if err != nil {
 		server.Close()
 		return nil, err
@@ -43,16 +35,4 @@ func (t *Tool) StartSink(known bool) (*Sink, error) {
 		}
 	}()
 	return &Sink{Sink: received, Server: server.Addr().String(), Page: page.Addr().String(), Stop: func() { cancel(); <-ended }}, nil
-}
-
-// listen listens on the known address if that is wanted and possible, else on any
-// port.
-func (t *Tool) listen(known bool, address, name string) (net.Listener, error) {
-	if known {
-		if l, err := net.Listen("tcp", address); err == nil {
-			return l, nil
-		}
-		t.Log.Printf("%s is in use: %s gets another port", address, name)
-	}
-	return net.Listen("tcp", "127.0.0.1:0")
 }

@@ -35,7 +35,8 @@ func New(f *Folder, sink *Sink) *Stack {
 type Options struct {
 	Name       string   // of the instance's folder, .dev/<name>
 	Scratch    bool     // start without data, and leave none
-	KnownPorts bool     // 8080, 8081 and 8082 where they are free; else any
+	KnownPorts bool     // 8080, 8081 and 8082, 8025 and 1025 where they are free; else any
+	Port       int      // the API's; the four ports above it are the others'. 0: see KnownPorts
 	Simulation bool     // a simulated Redis will do
 	Programs   string   // the folder of api and worker; empty = bin in the instance's folder
 	Foreign    bool     // the programs are another commit's, which may not know every setting
@@ -46,7 +47,7 @@ type Options struct {
 // body returns. The context of body ends with a signal, or when a part of the
 // stack ends unasked; then Run returns that as an error.
 func (t *Tool) Run(ctx context.Context, o Options, body func(context.Context, *Stack) error) error {
-	sink, err := t.StartSink(o.KnownPorts)
+	sink, err := t.StartSink(o)
 	if err != nil {
 		return fmt.Errorf("starting the mail sink: %w", err)
 	}
