@@ -53,6 +53,7 @@ func fetch(cache, folder, repository string) error {
 	programs := filepath.Join(scratch, "programs")
 	var log bytes.Buffer
 	c := embeddedpostgres.DefaultConfig().Version(version).Port(port).Logger(&log).
+		StartParameters(map[string]string{"unix_socket_directories": ""}). // which not every user may write to
 		CachePath(cache).BinariesPath(programs).RuntimePath(filepath.Join(scratch, "run"))
 	if repository != "" {
 		c = c.BinaryRepositoryURL(repository)
