@@ -7,9 +7,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/google/uuid"
 
@@ -161,75 +158,6 @@ func TestCompose_makes_another_message_of_another_time(t *testing.T) {
 	}
 }
 
-// TestCompose_says_what_was_before: whichever mail is the first to tell a change.
-func TestCompose_says_what_was_before(t *testing.T) {
-	t.Parallel()
-	for _, test := range []struct {
-		name      string
-		change    func(*enroll.Schedule)
-		subject   string // of the notice
-		has, lack string
-	}{
-		{"another time", func(s *enroll.Schedule) { s.StartsAt = s.StartsAt.Add(-time.Hour) }, "New time: ", "Previous time: Monday, 1 March 2027, 08:00–17:00", "Previous location"},
-		{"another zone", func(s *enroll.Schedule) { s.TimeZone = "Europe/London" }, "New time: ", "Previous time: Monday, 1 March 2027, 08:00–16:00 (Europe/London, GMT)", "Previous location"},
-		{"another location", func(s *enroll.Schedule) { s.Location = "Room 6" }, "New location: ", "Previous location: Room 6\n", "Previous time"},
-		{"a first location", func(s *enroll.Schedule) { s.Location = "" }, "New location: ", "Previous location: not announced yet\n", "Previous time"},
-		{"both", func(s *enroll.Schedule) { s.Location, s.EndsAt = "Room 6", s.EndsAt.Add(time.Hour) }, "New time and location: ", "Previous location: Room 6\n", "\x00"},
-	} {
-		for _, kind := range []enroll.MailKind{enroll.MailChanged, enroll.MailReminder, enroll.MailPromoted} {
-			t.Run(test.name+" "+string(kind), func(t *testing.T) {
-				t.Parallel()
-				m := mailOf(t, kind, enroll.English)
-				told := m.About[0].For.Schedule()
-				test.change(&told)
-				m.About[0].LastTold = enroll.LastTold{Status: enroll.Confirmed, Schedule: told}
-				got := receive(t, m)
-				if !strings.Contains(got.plain, test.has) || strings.Contains(got.plain, test.lack) {
-					t.Errorf("got\n%s", got.plain)
-				}
-				if subject := got.decoded(t, "Subject"); kind == enroll.MailChanged && !strings.HasPrefix(subject, test.subject) {
-					t.Errorf("the subject is %q", subject)
-				}
-			})
-		}
-	}
-}
-
-// TestCompose_brings_every_calendar_up_to_date: a summary has an entry for each
-// registration whose state differs from what was told.
-func TestCompose_brings_every_calendar_up_to_date(t *testing.T) {
-	t.Parallel()
-	for name, test := range map[string]struct {
-		status enroll.Status
-		told   enroll.LastTold
-		moved  bool
-		want   string
-	}{
-		"a seat that was not told":             {enroll.Confirmed, enroll.LastTold{}, false, "PUBLISH"},
-		"a seat from the list":                 {enroll.Confirmed, enroll.LastTold{Status: enroll.Waitlisted}, false, "PUBLISH"},
-		"a seat that was told":                 {enroll.Confirmed, enroll.LastTold{Status: enroll.Confirmed, Entry: true}, false, ""},
-		"a seat that was told, of another day": {enroll.Confirmed, enroll.LastTold{Status: enroll.Confirmed, Entry: true}, true, "PUBLISH"},
-		"a seat that is gone":                  {enroll.Cancelled, enroll.LastTold{Status: enroll.Confirmed, Entry: true}, false, "CANCEL"},
-		"a seat that may have been told":       {enroll.Cancelled, enroll.LastTold{Entry: true}, false, "CANCEL"},
-		"a seat that nobody heard of":          {enroll.Cancelled, enroll.LastTold{}, false, ""},
-		"a place on the list that is gone":     {enroll.Cancelled, enroll.LastTold{Status: enroll.Waitlisted}, false, ""},
-		"a seat that was told to be gone":      {enroll.Cancelled, enroll.LastTold{Status: enroll.Cancelled}, false, ""},
-	} {
-		m := mailOf(t, enroll.MailSummary, enroll.English)
-		e := m.About[0]
-		e.Status, e.LastTold = test.status, test.told
-		e.LastTold.Schedule = e.For.Schedule()
-		if test.moved {
-			e.LastTold.Schedule.StartsAt = e.For.StartsAt.Add(-24 * time.Hour)
-		}
-		m.About = []enroll.Enrolment{e, e}
-		got := receive(t, m)
-		if n := strings.Count(got.structure, "(text/calendar)"); test.want == "" && n != 0 || test.want != "" && (n != 2 || !strings.Contains(got.calendar, "METHOD:"+test.want)) {
-			t.Errorf("%s: got %s:\n%s", name, got.structure, got.calendar)
-		}
-	}
-}
-
 func TestCompose_stands_in_with_the_installation(t *testing.T) {
 	t.Parallel()
 	for _, replyTo := range []string{"", "no address", "x@example.org\r\nBcc: y@example.org", "<x@example.org>, y@example.org"} {
@@ -246,70 +174,6 @@ func TestCompose_stands_in_with_the_installation(t *testing.T) {
 			t.Errorf("the mail is not signed:\n%s", got.plain)
 		}
 	}
-}
-
-func TestCompose_greets_nobody_by_the_name_of_another(t *testing.T) {
-	t.Parallel()
-	m := mailOf(t, enroll.MailLinks, enroll.German)
-	m.About[1].Name = "Charles Babbage"
-	got := receive(t, m)
-	if !strings.HasPrefix(got.plain, "Guten Tag,\n") {
-		t.Errorf("got\n%s", got.plain)
-	}
-	for _, name := range []string{"Name: Ada Lovelace\n", "Name: Charles Babbage\n"} {
-		if !strings.Contains(got.plain, name) {
-			t.Errorf("%q is missing in\n%s", name, got.plain)
-		}
-	}
-}
-
-func TestCompose_shows_no_name_that_is_a_link(t *testing.T) {
-	t.Parallel()
-	for name, want := range map[string]string{
-		"Win 1000 EUR at evil.example.com": "", "bit.example/3xyz": "", "x@evil.example": "", "paypa1.example/pay or call +49 30 1234567": "",
-		"Win at https://evil.example/x": "", "例え。テスト": "", "evil／x": "", "call 0900 123456": "",
-		"Ada Lovelace": " Ada Lovelace", "J.R.R. Tolkien": " J.R.R. Tolkien", "Dr. Ada: Countess": " Dr. Ada: Countess", "李小龍": " 李小龍",
-	} {
-		eachMail(t, func(t *testing.T, m enroll.Mail) {
-			for i := range m.About {
-				m.About[i].Name = enroll.Name(name)
-			}
-			got := receive(t, m)
-			if strings.Contains(got.decoded(t, "Subject"), name) {
-				t.Errorf("the subject names %q", name)
-			}
-			if m.Kind == enroll.MailMistakenAddress {
-				if strings.Contains(got.plain, name) || strings.Contains(got.shown(), name) {
-					t.Errorf("%q is shown in\n%s", name, got.plain)
-				}
-				return
-			}
-			greeting, _, _ := strings.Cut(got.plain, ",\n\n")
-			if _, greeted, _ := strings.Cut(greeting, map[enroll.Language]string{enroll.English: "Hello", enroll.German: "Guten Tag"}[m.Language]); greeted != want {
-				t.Errorf("%q is greeted as %q", name, greeted)
-			}
-			if want == "" && (strings.Contains(got.plain, name) || strings.Contains(got.shown(), name)) {
-				t.Errorf("%q is shown in\n%s", name, got.plain)
-			}
-		})
-	}
-}
-
-// TestCompose_goes_on_after_the_greeting: in German, what follows the comma of
-// the greeting goes on in lower case, unless the first word is always capital.
-func TestCompose_goes_on_after_the_greeting(t *testing.T) {
-	t.Parallel()
-	eachMail(t, func(t *testing.T, m enroll.Mail) {
-		if m.Language != enroll.German {
-			return
-		}
-		_, text, _ := strings.Cut(receive(t, m).plain, ",\n\n")
-		word := strings.FieldsFunc(text, func(r rune) bool { return !unicode.IsLetter(r) })[0]
-		first, _ := utf8.DecodeRuneInString(word)
-		if !unicode.IsLower(first) && word != "Sie" && !strings.HasPrefix(word, "Ihr") && word != "Ihnen" {
-			t.Errorf("the greeting goes on with %q", word)
-		}
-	})
 }
 
 func TestCompose_says_when_links_are_left_out(t *testing.T) {
