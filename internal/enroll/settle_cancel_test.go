@@ -15,12 +15,12 @@ func TestSettleCancel(t *testing.T) {
 			told{"cancel ada done", "ada confirmed→cancelled", "ada cancelled", "1/2 seats, 0/∞ places"},
 		},
 		{
-			"who is removed by an organiser is told a reason, and the request has none",
+			"an organiser's removal has a reason, and its request has none",
 			scene{seated: []string{"ada"}, line: []ask{cancels("ada").byOrganiser()}},
 			told{"cancel ada done", "ada confirmed→cancelled removed", "ada cancelled", "0/∞ seats, 0/∞ places"},
 		},
 		{
-			"who is removed from the list by an organiser is told a reason",
+			"an organiser's removal from the list has a reason",
 			scene{capacity: new(0), listed: []string{"ada"}, line: []ask{cancels("ada").byOrganiser()}},
 			told{"cancel ada done", "ada waitlisted→cancelled removed", "ada cancelled", "0/0 seats, 0/∞ places"},
 		},
@@ -30,17 +30,17 @@ func TestSettleCancel(t *testing.T) {
 			told{"cancel ada done", "ada confirmed→cancelled, bob waitlisted→confirmed", "ada cancelled, bob promoted", "1/1 seats, 1/∞ places"},
 		},
 		{
-			"an organiser's removal promotes, too, and the reason is not that of who is promoted",
+			"an organiser's removal promotes, too, and the promoted person gets no reason",
 			scene{capacity: new(1), seated: []string{"ada"}, listed: []string{"bob"}, line: []ask{cancels("ada").byOrganiser()}},
 			told{"cancel ada done", "ada confirmed→cancelled removed, bob waitlisted→confirmed", "ada cancelled, bob promoted", "1/1 seats, 0/∞ places"},
 		},
 		{
-			"leaving the list frees no seat and promotes nobody, though a seat is free",
+			"leaving the list promotes nobody, even if a seat is free",
 			scene{capacity: new(2), seated: []string{"ada"}, listed: []string{"bob", "cy"}, line: []ask{cancels("bob")}},
 			told{"cancel bob done", "bob waitlisted→cancelled", "bob cancelled", "1/2 seats, 1/∞ places"},
 		},
 		{
-			"who left the list is not promoted later in the same call",
+			"a person who left the list is not promoted later in the same call",
 			scene{capacity: new(1), seated: []string{"ada"}, listed: []string{"bob", "cy"}, line: []ask{cancels("bob"), cancels("ada")}},
 			told{
 				"cancel bob done, cancel ada done", "bob waitlisted→cancelled, ada confirmed→cancelled, cy waitlisted→confirmed",
@@ -48,7 +48,7 @@ func TestSettleCancel(t *testing.T) {
 			},
 		},
 		{
-			"who left from the middle of the list is left out when it moves up",
+			"a person who left the middle of the list is skipped",
 			scene{capacity: new(2), seated: []string{"ada", "bob"}, listed: []string{"cy", "dee", "eve"}, line: []ask{cancels("dee"), cancels("ada"), cancels("bob")}},
 			told{
 				"cancel dee done, cancel ada done, cancel bob done",
@@ -57,12 +57,12 @@ func TestSettleCancel(t *testing.T) {
 			},
 		},
 		{
-			"the last who waits leaves, and a seat that is given up stays free",
+			"a seat stays free once the last person has left the list",
 			scene{capacity: new(1), seated: []string{"ada"}, listed: []string{"bob"}, line: []ask{cancels("bob"), cancels("ada")}},
 			told{"cancel bob done, cancel ada done", "bob waitlisted→cancelled, ada confirmed→cancelled", "bob cancelled, ada cancelled", "0/1 seats, 0/∞ places"},
 		},
 		{
-			"a newcomer gets the seat that was given up if nobody waits",
+			"a newcomer gets a seat that was given up if nobody waits",
 			scene{capacity: new(1), places: new(0), seated: []string{"ada"}, line: []ask{registers("bob"), cancels("ada"), registers("cy")}},
 			told{
 				"bob rejected full, cancel ada done, cy confirmed", "ada confirmed→cancelled",
@@ -70,7 +70,7 @@ func TestSettleCancel(t *testing.T) {
 			},
 		},
 		{
-			"a newcomer does not get the seat that was given up if somebody waits",
+			"a newcomer does not get a seat that was given up while people wait",
 			scene{capacity: new(1), seated: []string{"ada"}, listed: []string{"bob"}, line: []ask{cancels("ada"), registers("cy")}},
 			told{
 				"cancel ada done, cy waitlisted", "ada confirmed→cancelled, bob waitlisted→confirmed",
@@ -94,7 +94,7 @@ func TestSettleCancel(t *testing.T) {
 			told{"ada cancelled, cancel ada done, cancel ada done no_effect", "", "ada confirmed, ada cancelled", "1/2 seats, 0/∞ places"},
 		},
 		{
-			"what has neither a seat nor a place stays as it is, and nobody is promoted",
+			"a registration with neither a seat nor a place stays as it is, and nobody is promoted",
 			scene{
 				capacity: new(2), seated: []string{"ada"}, listed: []string{"bob"},
 				line: []ask{cancels("x").was(enroll.Cancelled), cancels("y").was(enroll.Rejected), cancels("z").was(enroll.NotPromoted).byOrganiser()},

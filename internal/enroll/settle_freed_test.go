@@ -16,7 +16,7 @@ func TestSettleFreedSeat(t *testing.T) {
 			told{"cancel ada done", "ada confirmed→cancelled", "ada cancelled", "0/1 seats, 1/∞ places"},
 		},
 		{
-			"a newcomer after a late cancel waits behind who waits",
+			"a newcomer after a late cancel joins the list behind the people on it",
 			scene{capacity: new(1), seated: []string{"ada"}, listed: []string{"bob"}, line: []ask{cancels("ada").late(), registers("cy")}},
 			told{"cancel ada done, cy waitlisted", "ada confirmed→cancelled", "ada cancelled, cy waitlisted", "0/1 seats, 2/∞ places"},
 		},
@@ -34,22 +34,22 @@ func TestSettleFreedSeat(t *testing.T) {
 			},
 		},
 		{
-			"a late newcomer gets a free seat, whoever waits on the list whose time has come",
+			"a late newcomer gets a free seat, even while people stand on the list",
 			scene{capacity: new(2), seated: []string{"ada"}, listed: []string{"bob"}, line: []ask{registers("cy").late(), registers("dee").late().notify()}},
 			told{"cy confirmed, dee rejected full", "", "cy confirmed, dee full", "2/2 seats, 1/∞ places"},
 		},
 		{
-			"a late newcomer is not put on the list, and told that the run is full",
+			"a late newcomer joins no list and is told that the run is full",
 			scene{capacity: new(1), seated: []string{"ada"}, line: []ask{registers("bob").late(), registers("cy").late().upTo(3)}},
 			told{outcomes: "bob rejected full, cy rejected full", after: "1/1 seats, 0/∞ places"},
 		},
 		{
-			"a late newcomer who waits has not got the seat",
+			"a late newcomer with a place keeps it and gets no seat",
 			scene{capacity: new(2), seated: []string{"ada"}, listed: []string{"bob"}, line: []ask{registers("bob again").late()}},
 			told{"bob again rejected already_registered", "", "bob already_registered", "1/2 seats, 1/∞ places"},
 		},
 		{
-			"a cancel promotes one, though more seats are free",
+			"a cancel promotes one person, even if more seats are free",
 			scene{capacity: new(3), seated: []string{"ada", "bob"}, listed: []string{"cy", "dee"}, line: []ask{cancels("ada")}},
 			told{"cancel ada done", "ada confirmed→cancelled, cy waitlisted→confirmed", "ada cancelled, cy promoted", "2/3 seats, 1/∞ places"},
 		},
@@ -59,7 +59,7 @@ func TestSettleFreedSeat(t *testing.T) {
 			told{"cancel ada done", "ada confirmed→cancelled", "ada cancelled", "0/1 seats, 1/∞ places, ended"},
 		},
 		{
-			"over capacity no seat is free until enough are given up",
+			"over capacity, no seat is free until enough are given up",
 			scene{
 				capacity: new(1), seated: []string{"ada", "bob", "cy"}, listed: []string{"dee", "eve"},
 				line: []ask{cancels("ada"), registers("fay"), cancels("bob"), cancels("cy")},
@@ -71,17 +71,17 @@ func TestSettleFreedSeat(t *testing.T) {
 			},
 		},
 		{
-			"lowered to no seats nobody is promoted when the last is given up",
+			"with a capacity of none, nobody is promoted when the last seat is given up",
 			scene{capacity: new(0), seated: []string{"ada"}, listed: []string{"bob"}, line: []ask{cancels("ada")}},
 			told{"cancel ada done", "ada confirmed→cancelled", "ada cancelled", "0/0 seats, 1/∞ places"},
 		},
 		{
-			"an unlimited run promotes who still waits there",
+			"an unlimited run promotes the people who still wait",
 			scene{seated: []string{"ada"}, listed: []string{"bob"}, line: []ask{cancels("ada")}},
 			told{"cancel ada done", "ada confirmed→cancelled, bob waitlisted→confirmed", "ada cancelled, bob promoted", "1/∞ seats, 0/∞ places"},
 		},
 		{
-			"a list that was lowered promotes as before",
+			"a list whose capacity was lowered promotes as before",
 			scene{capacity: new(1), places: new(0), seated: []string{"ada"}, listed: []string{"bob", "cy"}, line: []ask{cancels("ada"), registers("dee")}},
 			told{
 				"cancel ada done, dee rejected full", "ada confirmed→cancelled, bob waitlisted→confirmed",
@@ -97,7 +97,7 @@ func TestSettleFreedSeat(t *testing.T) {
 			},
 		},
 		{
-			"who waits is promoted whatever place they wanted at most",
+			"a limit on the place does not matter for a promotion",
 			scene{capacity: new(1), seated: []string{"ada"}, line: []ask{registers("bob").upTo(1), cancels("ada")}},
 			told{"bob confirmed, cancel ada done", "ada confirmed→cancelled", "bob waitlisted, ada cancelled, bob promoted", "1/1 seats, 0/∞ places"},
 		},

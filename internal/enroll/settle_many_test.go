@@ -38,7 +38,7 @@ func TestSettleResize(t *testing.T) {
 			told{"resize done", three + ", eve waitlisted→confirmed", "bob promoted, cy promoted, dee promoted, eve promoted", "5/∞ seats, 0/∞ places"},
 		},
 		{
-			"raised beyond all who wait leaves seats free",
+			"raised beyond the number waiting leaves seats free",
 			full(resizes(most(9), nil)),
 			told{"resize done", three + ", eve waitlisted→confirmed", "bob promoted, cy promoted, dee promoted, eve promoted", "5/9 seats, 0/∞ places"},
 		},
@@ -53,7 +53,7 @@ func TestSettleResize(t *testing.T) {
 			told{outcomes: "resize done", after: "3/3 seats, 1/∞ places"},
 		},
 		{
-			"raised above being over capacity promotes for what is free only",
+			"raised above the seats held promotes only into the free seats",
 			scene{capacity: new(1), seated: []string{"ada", "bob", "cy"}, listed: []string{"dee", "eve"}, line: []ask{resizes(most(4), nil)}},
 			told{"resize done", "dee waitlisted→confirmed", "dee promoted", "4/4 seats, 1/∞ places"},
 		},
@@ -73,7 +73,7 @@ func TestSettleResize(t *testing.T) {
 			told{outcomes: "resize done", after: "1/0 seats, 4/∞ places"},
 		},
 		{
-			"limited after having been unlimited takes nobody's seat",
+			"limiting an unlimited run takes nobody's seat",
 			scene{seated: []string{"ada", "bob"}, line: []ask{resizes(most(1), most(3))}},
 			told{outcomes: "resize done", after: "2/1 seats, 0/3 places"},
 		},
@@ -93,7 +93,7 @@ func TestSettleResize(t *testing.T) {
 			told{outcomes: "resize done", after: "0/∞ seats, 0/3 places"},
 		},
 		{
-			"nothing is as it was",
+			"a resize of nothing changes nothing",
 			scene{capacity: new(1), places: new(3), line: []ask{resizes(nil, nil)}},
 			told{outcomes: "resize done", after: "0/1 seats, 0/3 places"},
 		},
@@ -103,12 +103,12 @@ func TestSettleResize(t *testing.T) {
 			told{outcomes: "resize done", after: "0/5 seats, 0/∞ places, ended, called off"},
 		},
 		{
-			"what is free since a late cancel is given",
+			"a seat that a late cancel left free is given",
 			scene{capacity: new(2), seated: []string{"ada"}, listed: []string{"bob", "cy", "dee"}, line: []ask{resizes(most(3), nil)}},
 			told{"resize done", "bob waitlisted→confirmed, cy waitlisted→confirmed", "bob promoted, cy promoted", "3/3 seats, 1/∞ places"},
 		},
 		{
-			"late, it promotes nobody and leaves the seats to newcomers",
+			"a late resize promotes nobody and leaves the seats to newcomers",
 			scene{capacity: new(1), seated: []string{"ada"}, listed: []string{"bob"}, line: []ask{resizes(most(3), nil).late()}},
 			told{outcomes: "resize done", after: "1/3 seats, 1/∞ places"},
 		},
@@ -118,7 +118,7 @@ func TestSettleResize(t *testing.T) {
 			told{"resize done", "bob waitlisted→confirmed", "bob promoted", "2/2 seats, 3/∞ places"},
 		},
 		{
-			"it waits until what is before it is settled",
+			"it is not settled together with the requests before it",
 			scene{capacity: new(1), line: []ask{registers("ada"), registers("bob"), resizes(most(2), nil), registers("cy")}},
 			told{"ada confirmed, bob waitlisted", "", "ada confirmed, bob waitlisted", "1/1 seats, 1/∞ places"},
 		},
@@ -129,7 +129,7 @@ func TestSettleCloseWaitlist(t *testing.T) {
 	t.Parallel()
 	check(t, []row{
 		{
-			"who still waits is not promoted, in order",
+			"everybody on the list ends not promoted, in order",
 			scene{capacity: new(1), seated: []string{"ada"}, listed: []string{"bob", "cy"}, line: []ask{asks(enroll.CloseWaitlist)}},
 			told{
 				"close_waitlist done", "bob waitlisted→not_promoted, cy waitlisted→not_promoted",
@@ -137,17 +137,17 @@ func TestSettleCloseWaitlist(t *testing.T) {
 			},
 		},
 		{
-			"nobody waits, and the list ends all the same",
+			"an empty list ends, too",
 			scene{capacity: new(1), line: []ask{asks(enroll.CloseWaitlist)}},
 			told{outcomes: "close_waitlist done", after: "0/1 seats, 0/∞ places, ended"},
 		},
 		{
-			"a free seat is not given to who waits",
+			"a free seat is not given to the people on the list",
 			scene{capacity: new(2), seated: []string{"ada"}, listed: []string{"bob"}, line: []ask{asks(enroll.CloseWaitlist)}},
 			told{"close_waitlist done", "bob waitlisted→not_promoted", "bob not_promoted", "1/2 seats, 0/∞ places, ended"},
 		},
 		{
-			"more wait than are given, and it is not done",
+			"it is not done if more people wait than are given",
 			scene{capacity: new(0), listed: []string{"ada", "bob", "cy"}, given: new(2), line: []ask{asks(enroll.CloseWaitlist), registers("dee")}},
 			told{"", "ada waitlisted→not_promoted, bob waitlisted→not_promoted", "ada not_promoted, bob not_promoted", "0/0 seats, 1/∞ places, ended"},
 		},
@@ -177,7 +177,7 @@ func TestSettleCloseWaitlist(t *testing.T) {
 			told{outcomes: "close_waitlist done", after: "1/1 seats, 0/∞ places, ended"},
 		},
 		{
-			"it waits until what is before it is settled",
+			"it is not settled together with the requests before it",
 			scene{capacity: new(1), seated: []string{"ada"}, listed: []string{"bob"}, line: []ask{cancels("ada"), asks(enroll.CloseWaitlist)}},
 			told{"cancel ada done", "ada confirmed→cancelled, bob waitlisted→confirmed", "ada cancelled, bob promoted", "1/1 seats, 0/∞ places"},
 		},
@@ -197,7 +197,7 @@ func TestSettleCallOff(t *testing.T) {
 			},
 		},
 		{
-			"nobody has a seat, and the run is called off all the same",
+			"a run without seats held is called off, too",
 			scene{capacity: new(2), line: []ask{asks(enroll.CallOff)}},
 			told{outcomes: "call_off done", after: "0/2 seats, 0/∞ places, ended, called off"},
 		},
@@ -215,7 +215,7 @@ func TestSettleCallOff(t *testing.T) {
 			told{"call_off done", "ada confirmed→cancelled called_off", "ada called_off", "0/∞ seats, 0/∞ places, ended, called off"},
 		},
 		{
-			"more seats and places than are given, and it is not done",
+			"it is not done if more seats and places are held than are given",
 			scene{
 				capacity: new(3), seated: []string{"ada", "bob", "cy"}, listed: []string{"dee", "eve"}, given: new(1),
 				line: []ask{asks(enroll.CallOff), registers("fay")},
@@ -226,7 +226,7 @@ func TestSettleCallOff(t *testing.T) {
 			},
 		},
 		{
-			"all places and not all seats are given, and it is not done",
+			"it is not done if all places but not all seats are given",
 			scene{capacity: new(3), seated: []string{"ada", "bob"}, listed: []string{"cy"}, given: new(1), line: []ask{asks(enroll.CallOff)}},
 			told{
 				"", "cy waitlisted→cancelled called_off, ada confirmed→cancelled called_off",
@@ -234,7 +234,7 @@ func TestSettleCallOff(t *testing.T) {
 			},
 		},
 		{
-			"all seats and not all places are given, and it is not done",
+			"it is not done if all seats but not all places are given",
 			scene{capacity: new(3), seated: []string{"ada"}, listed: []string{"bob", "cy"}, given: new(1), line: []ask{asks(enroll.CallOff)}},
 			told{
 				"", "bob waitlisted→cancelled called_off",
@@ -262,7 +262,7 @@ func TestSettleCallOff(t *testing.T) {
 			told{"call_off done", "ada confirmed→cancelled called_off", "ada called_off", "0/∞ seats, 0/∞ places, ended, called off"},
 		},
 		{
-			"it waits until what is before it is settled",
+			"it is not settled together with the requests before it",
 			scene{capacity: new(1), line: []ask{registers("ada"), asks(enroll.CallOff), registers("bob")}},
 			told{"ada confirmed", "", "ada confirmed", "1/1 seats, 0/∞ places"},
 		},

@@ -9,9 +9,8 @@ import (
 	"github.com/lastseat/lastseat/internal/enroll"
 )
 
-// boxOffice is settling done the slow and obvious way: one request at a time,
-// with a list of who has a seat and a list of who waits, and a look through
-// both for each.
+// boxOffice settles in the slow and obvious way: one request at a time, with a
+// list of seats and a waiting list, which it searches for every request.
 type boxOffice struct {
 	course
 	capacity, places *int
@@ -140,8 +139,8 @@ func (b *boxOffice) cancel(r enroll.Request) {
 	}
 }
 
-// inOrder sorts what a call-off told by ticket: its order depends on how many
-// were moved in each call.
+// inOrder sorts the notices of a call-off by ticket, because their order depends
+// on how many people moved in each call.
 func inOrder(notices []enroll.Notice) []enroll.Notice {
 	sorted := slices.Clone(notices)
 	for i := 0; i < len(sorted); {
@@ -163,15 +162,16 @@ func tickets(holdings []enroll.Holding) []int64 {
 	return all
 }
 
-// TestSettleAgreesWithABoxOffice compares whole lines, settled in four ways.
+// TestSettleAgreesWithABoxOffice settles whole lines in four ways and compares
+// them with a boxOffice.
 func TestSettleAgreesWithABoxOffice(t *testing.T) {
 	seen := &sightings{expected: []string{
 		"resize in 2 calls", "close_waitlist in 2 calls", "call_off in 2 calls",
 		"confirmed ", "waitlisted ", "cancelled ", "cancelled removed", "cancelled called_off", "not_promoted ",
 		"rejected full", "rejected waitlist_too_long", "rejected already_registered", "rejected called_off", "done ", "done no_effect",
 		"told confirmed", "told waitlisted", "told promoted", "told not_promoted", "told cancelled", "told called_off", "told full", "told already_registered",
-		"queued to cancelled", "queued to promoted", "waitlisted to promoted to cancelled", "over capacity", "late cancel before somebody who waits",
-		"late register is seated before somebody who waits", "late register is refused, with room on the list", "late resize before somebody who waits",
+		"queued to cancelled", "queued to promoted", "waitlisted to promoted to cancelled", "over capacity", "late cancel, and people wait",
+		"late register is seated, and people wait", "late register is refused, with room on the list", "late resize, and people wait",
 	}}
 	often(t, seen, func(t *rapid.T) {
 		c := drawCourse(t)
@@ -186,9 +186,9 @@ func TestSettleAgreesWithABoxOffice(t *testing.T) {
 			office.serve(r)
 			note := func(what string, is bool) { saw[what] = saw[what] || is }
 			status := office.statuses[r.Ticket-1]
-			note("late cancel before somebody who waits", waits && gives && office.seatFree())
-			note("late resize before somebody who waits", waits && r.Kind == enroll.Resize && office.seatFree())
-			note("late register is seated before somebody who waits", waits && status.status == enroll.Confirmed)
+			note("late cancel, and people wait", waits && gives && office.seatFree())
+			note("late resize, and people wait", waits && r.Kind == enroll.Resize && office.seatFree())
+			note("late register is seated, and people wait", waits && status.status == enroll.Confirmed)
 			note("late register is refused, with room on the list", room && status.reason == enroll.Full)
 			saw["over capacity"] = saw["over capacity"] || office.capacity != nil && len(office.seats) > *office.capacity
 		}

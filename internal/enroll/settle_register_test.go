@@ -11,12 +11,12 @@ func TestSettleRegister(t *testing.T) {
 	t.Parallel()
 	check(t, []row{
 		{
-			"nobody asks and nothing changes",
+			"an empty line changes nothing",
 			scene{capacity: new(3), places: new(1), seated: []string{"ada", "bob"}},
 			told{after: "2/3 seats, 0/1 places"},
 		},
 		{
-			"nobody gets a seat of none",
+			"a run without seats rejects everybody",
 			scene{capacity: new(0), places: new(0), line: everybody("ada", "bob")},
 			told{outcomes: "ada rejected full, bob rejected full", after: "0/0 seats, 0/0 places"},
 		},
@@ -52,7 +52,7 @@ func TestSettleRegister(t *testing.T) {
 		},
 
 		{
-			"who finds no seat gets a place on the list while there is room",
+			"people who find no seat get places on the list while it has room",
 			scene{capacity: new(1), places: new(2), line: everybody("ada", "bob", "cy", "dee")},
 			told{"ada confirmed, bob waitlisted, cy waitlisted, dee rejected full", "", "ada confirmed, bob waitlisted, cy waitlisted", "1/1 seats, 2/2 places"},
 		},
@@ -62,22 +62,22 @@ func TestSettleRegister(t *testing.T) {
 			told{"ada waitlisted, bob waitlisted, cy waitlisted", "", "ada waitlisted, bob waitlisted, cy waitlisted", "0/0 seats, 3/∞ places"},
 		},
 		{
-			"nobody overtakes who waits, though a seat is free",
+			"a newcomer does not overtake the list, even if a seat is free",
 			scene{capacity: new(2), seated: []string{"ada"}, listed: []string{"bob"}, line: everybody("cy")},
 			told{"cy waitlisted", "", "cy waitlisted", "1/2 seats, 2/∞ places"},
 		},
 		{
-			"nobody overtakes who waits though who waits is not given",
+			"a newcomer does not overtake a list that is not given",
 			scene{capacity: new(2), seated: []string{"ada"}, listed: []string{"bob"}, given: new(0), line: everybody("cy")},
 			told{"cy waitlisted", "", "cy waitlisted", "1/2 seats, 2/∞ places"},
 		},
 		{
-			"nobody overtakes who waits, though a seat is free and the list is full",
+			"a newcomer does not overtake a full list, even if a seat is free",
 			scene{capacity: new(2), places: new(1), seated: []string{"ada"}, listed: []string{"bob"}, line: everybody("cy")},
 			told{outcomes: "cy rejected full", after: "1/2 seats, 1/1 places"},
 		},
 		{
-			"a list that was lowered below who waits takes nobody",
+			"a list whose capacity was lowered below its length takes nobody",
 			scene{capacity: new(0), places: new(1), listed: []string{"ada", "bob"}, line: everybody("cy")},
 			told{outcomes: "cy rejected full", after: "0/0 seats, 2/1 places"},
 		},
@@ -87,7 +87,7 @@ func TestSettleRegister(t *testing.T) {
 			told{outcomes: "bob rejected full", after: "1/1 seats, 0/∞ places, ended"},
 		},
 		{
-			"a free seat is given though the list has ended",
+			"a free seat is given after the list has ended",
 			scene{capacity: new(1), ended: true, line: everybody("ada", "bob")},
 			told{"ada confirmed, bob rejected full", "", "ada confirmed", "1/1 seats, 0/∞ places, ended"},
 		},
@@ -98,12 +98,12 @@ func TestSettleRegister(t *testing.T) {
 			told{"ada confirmed, bob confirmed", "", "ada confirmed, bob confirmed", "2/2 seats, 0/∞ places"},
 		},
 		{
-			"a seat or nothing is nothing when the run is full",
+			"a request for a seat or nothing gets nothing in a full run",
 			scene{capacity: new(0), line: []ask{registers("ada").upTo(0).notify(), registers("bob")}},
 			told{"ada rejected full, bob waitlisted", "", "ada full, bob waitlisted", "0/0 seats, 1/∞ places"},
 		},
 		{
-			"the last place that is wanted is taken and the one after it is not",
+			"the last place within the limit is taken, and the next one is not",
 			scene{
 				capacity: new(0), listed: []string{"ada"},
 				line: []ask{registers("bob").upTo(1), registers("cy").upTo(2), registers("dee").upTo(2), registers("eve").upTo(3)},
@@ -114,27 +114,27 @@ func TestSettleRegister(t *testing.T) {
 			},
 		},
 		{
-			"a refusal for a long list is told by mail to who wants that",
+			"a refusal for a long list is told by mail if the request says so",
 			scene{capacity: new(0), listed: []string{"ada"}, line: []ask{registers("bob").upTo(1).notify()}},
 			told{"bob rejected waitlist_too_long", "", "bob full", "0/0 seats, 1/∞ places"},
 		},
 		{
-			"a list without room is full for who wanted no such place either",
+			"a full list refuses with full, whatever the limit",
 			scene{capacity: new(0), places: new(2), listed: []string{"ada", "bob"}, line: []ask{registers("cy").upTo(1), registers("dee").upTo(9)}},
 			told{outcomes: "cy rejected full, dee rejected full", after: "0/0 seats, 2/2 places"},
 		},
 		{
-			"a list that has ended is full whatever was wanted",
+			"a list that has ended refuses with full, whatever the limit",
 			scene{capacity: new(0), ended: true, line: []ask{registers("ada").upTo(3), registers("bob").upTo(0)}},
 			told{outcomes: "ada rejected full, bob rejected full", after: "0/0 seats, 0/∞ places, ended"},
 		},
 		{
-			"a list of no places is full whatever was wanted",
+			"a list of no places refuses with full, whatever the limit",
 			scene{capacity: new(0), places: new(0), line: []ask{registers("ada").upTo(3)}},
 			told{outcomes: "ada rejected full", after: "0/0 seats, 0/0 places"},
 		},
 		{
-			"the list is shorter for who asks after somebody left it",
+			"a place given up counts for the limit of the next request",
 			scene{capacity: new(0), listed: []string{"ada", "bob"}, line: []ask{cancels("ada"), registers("cy").upTo(2)}},
 			told{"cancel ada done, cy waitlisted", "ada waitlisted→cancelled", "ada cancelled, cy waitlisted", "0/0 seats, 2/∞ places"},
 		},
@@ -168,17 +168,17 @@ func TestSettleRegister(t *testing.T) {
 			told{"ada waitlisted, ada again rejected already_registered", "", "ada waitlisted, ada already_registered", "0/0 seats, 1/∞ places"},
 		},
 		{
-			"asking twice comes before being full, too late and too far back",
+			"already registered comes before full and before a limit",
 			scene{capacity: new(1), places: new(0), ended: true, seated: []string{"ada"}, line: []ask{registers("ada again").upTo(0).notify()}},
 			told{"ada again rejected already_registered", "", "ada already_registered", "1/1 seats, 0/0 places, ended"},
 		},
 		{
-			"a refused address may ask again and finds it full",
+			"a refused address may ask again, and is refused again",
 			scene{capacity: new(0), places: new(0), line: everybody("ada", "ada again")},
 			told{outcomes: "ada rejected full, ada again rejected full", after: "0/0 seats, 0/0 places"},
 		},
 		{
-			"an address that wanted no place may ask again for one",
+			"an address that was refused for want of a seat may ask again for a place",
 			scene{capacity: new(0), line: []ask{registers("ada").upTo(0), registers("ada again")}},
 			told{"ada rejected full, ada again waitlisted", "", "ada again waitlisted", "0/0 seats, 1/∞ places"},
 		},
@@ -188,12 +188,12 @@ func TestSettleRegister(t *testing.T) {
 			told{"ada confirmed, Ada confirmed", "", "ada confirmed, Ada confirmed", "2/∞ seats, 0/∞ places"},
 		},
 		{
-			"a refusal is told by mail to who wants that",
+			"a refusal is told by mail if the request says so",
 			scene{capacity: new(0), places: new(0), line: []ask{registers("ada").notify(), registers("bob"), registers("cy").notify()}},
 			told{"ada rejected full, bob rejected full, cy rejected full", "", "ada full, cy full", "0/0 seats, 0/0 places"},
 		},
 		{
-			"a run that is called off rejects everybody, whatever they have or want, and says so",
+			"a run that is called off rejects every request, and tells everybody",
 			scene{calledOff: true, ended: true, line: []ask{registers("ada"), registers("ada again"), registers("bob").upTo(0).notify()}},
 			told{
 				"ada rejected called_off, ada again rejected called_off, bob rejected called_off", "",

@@ -8,7 +8,7 @@ func TestSettleTogether(t *testing.T) {
 	t.Parallel()
 	check(t, []row{
 		{
-			"a registration of the same call gives up its seat, and comes to cancelled at once",
+			"a registration of the same call gives up its seat and ends cancelled",
 			scene{capacity: new(1), line: []ask{registers("ada"), cancels("ada")}},
 			told{"ada cancelled, cancel ada done", "", "ada confirmed, ada cancelled", "0/1 seats, 0/∞ places"},
 		},
@@ -18,12 +18,12 @@ func TestSettleTogether(t *testing.T) {
 			told{"ada cancelled removed, bob waitlisted, cancel ada done", "", "ada waitlisted, bob waitlisted, ada cancelled", "0/0 seats, 1/∞ places"},
 		},
 		{
-			"a registration of the same call is promoted, and comes to confirmed at once",
+			"a registration of the same call is promoted and ends confirmed",
 			scene{capacity: new(1), seated: []string{"ada"}, line: []ask{registers("bob"), cancels("ada")}},
 			told{"bob confirmed, cancel ada done", "ada confirmed→cancelled", "bob waitlisted, ada cancelled, bob promoted", "1/1 seats, 0/∞ places"},
 		},
 		{
-			"one registration of a call gives its seat to another of it, which gives it to a third",
+			"a seat passes through three registrations of one call",
 			scene{capacity: new(1), line: []ask{registers("ada"), registers("bob"), registers("cy"), cancels("ada"), cancels("bob")}},
 			told{
 				"ada cancelled, bob cancelled, cy confirmed, cancel ada done, cancel bob done", "",
@@ -31,7 +31,7 @@ func TestSettleTogether(t *testing.T) {
 			},
 		},
 		{
-			"who is promoted and cancels in the same call passes the seat on",
+			"a person who is promoted and cancels in the same call passes the seat on",
 			scene{capacity: new(1), seated: []string{"ada"}, listed: []string{"bob", "cy"}, line: []ask{cancels("ada"), cancels("bob")}},
 			told{
 				"cancel ada done, cancel bob done", "ada confirmed→cancelled, bob waitlisted→cancelled, cy waitlisted→confirmed",
@@ -39,7 +39,7 @@ func TestSettleTogether(t *testing.T) {
 			},
 		},
 		{
-			"who is listed behind a list that is not given is not promoted before it",
+			"a newcomer on the list is not promoted before people who are not given",
 			scene{
 				capacity: new(1), seated: []string{"ada"}, listed: []string{"bob", "cy", "dee"}, given: new(2),
 				line: []ask{registers("eve"), cancels("ada")},
@@ -50,12 +50,12 @@ func TestSettleTogether(t *testing.T) {
 			},
 		},
 		{ // less is given than Settle asks for
-			"who is listed behind a list that is not given is never promoted before it",
+			"a newcomer on the list is never promoted before people who are not given",
 			scene{capacity: new(1), seated: []string{"ada"}, listed: []string{"bob"}, given: new(0), line: []ask{registers("eve"), cancels("ada")}},
 			told{"eve waitlisted, cancel ada done", "ada confirmed→cancelled", "eve waitlisted, ada cancelled", "0/1 seats, 2/∞ places"},
 		},
 		{
-			"as many cancels as people are given promote them all",
+			"as many cancels as people given promote them all",
 			scene{
 				capacity: new(2), seated: []string{"ada", "bob"}, listed: []string{"cy", "dee", "eve", "fay"}, given: new(3),
 				line: []ask{cancels("ada"), cancels("bob"), cancels("cy")},
@@ -68,12 +68,12 @@ func TestSettleTogether(t *testing.T) {
 		},
 
 		{
-			"who cancels and registers again in one call gets a seat if one is free",
+			"cancelling and registering again in one call gets a seat if one is free",
 			scene{capacity: new(1), seated: []string{"ada"}, line: []ask{cancels("ada"), registers("ada again")}},
 			told{"cancel ada done, ada again confirmed", "ada confirmed→cancelled", "ada cancelled, ada again confirmed", "1/1 seats, 0/∞ places"},
 		},
 		{
-			"who cancels and registers again in one call stands at the end of the list",
+			"cancelling and registering again in one call gets the last place",
 			scene{capacity: new(1), seated: []string{"ada"}, listed: []string{"bob", "cy"}, line: []ask{cancels("ada"), registers("ada again"), cancels("bob"), cancels("cy")}},
 			told{
 				"cancel ada done, ada again confirmed, cancel bob done, cancel cy done",
@@ -82,7 +82,7 @@ func TestSettleTogether(t *testing.T) {
 			},
 		},
 		{
-			"who leaves the list and registers again in one call stands at its end",
+			"leaving the list and registering again in one call gets the last place",
 			scene{capacity: new(1), seated: []string{"ada"}, listed: []string{"bob", "cy"}, line: []ask{cancels("bob"), registers("bob again"), cancels("ada")}},
 			told{
 				"cancel bob done, bob again waitlisted, cancel ada done", "bob waitlisted→cancelled, ada confirmed→cancelled, cy waitlisted→confirmed",
@@ -106,7 +106,7 @@ func TestSettleTogether(t *testing.T) {
 			},
 		},
 		{
-			"who asks again before cancelling is refused, and told of the registration that is cancelled then",
+			"asking again before cancelling is refused, and told of the registration that is cancelled next",
 			scene{seated: []string{"ada"}, line: []ask{registers("ada again"), cancels("ada"), registers("ada 3")}},
 			told{
 				"ada again rejected already_registered, cancel ada done, ada 3 confirmed", "ada confirmed→cancelled",
@@ -114,7 +114,7 @@ func TestSettleTogether(t *testing.T) {
 			},
 		},
 		{
-			"who was promoted in the same call and asks again has the seat",
+			"a person promoted in the same call is already registered",
 			scene{capacity: new(1), seated: []string{"ada"}, listed: []string{"bob"}, line: []ask{cancels("ada"), registers("bob again")}},
 			told{
 				"cancel ada done, bob again rejected already_registered", "ada confirmed→cancelled, bob waitlisted→confirmed",
@@ -122,7 +122,7 @@ func TestSettleTogether(t *testing.T) {
 			},
 		},
 		{
-			"a seat that is given up and given again within a call is held by the last",
+			"a seat that changes hands within a call belongs to the last",
 			scene{capacity: new(1), places: new(0), seated: []string{"ada"}, line: []ask{cancels("ada"), registers("bob"), cancels("bob"), registers("cy")}},
 			told{
 				"cancel ada done, bob cancelled, cancel bob done, cy confirmed", "ada confirmed→cancelled",

@@ -23,7 +23,7 @@ func faults(t *testing.T, err error) []string {
 	var all []string
 	for _, f := range e.Faults {
 		if f.Detail == "" {
-			t.Errorf("%+v has nothing for people", f)
+			t.Errorf("%+v has no detail for people", f)
 		}
 		all = append(all, f.Field+" "+f.Code)
 	}
@@ -50,7 +50,7 @@ func TestApply(t *testing.T) {
 			t.Errorf("got %+v, want %+v", got, want)
 		}
 	})
-	t.Run("asks for nothing that was not said", func(t *testing.T) {
+	t.Run("asks for nothing that was not sent", func(t *testing.T) {
 		t.Parallel()
 		got, err := enroll.NewRegister(enroll.RegisterInput{Run: "go-1", Name: "Ada", Email: "ada@example.org"})
 		if err != nil {
@@ -96,7 +96,7 @@ func TestApply(t *testing.T) {
 				t.Errorf("the faults are %q, want %q", f, test.want)
 			}
 			if got != (enroll.Submission{}) {
-				t.Errorf("got %+v all the same", got)
+				t.Errorf("got %+v beside the error", got)
 			}
 		})
 	}
@@ -233,7 +233,7 @@ func TestApplyResize(t *testing.T) {
 					t.Fatalf("the faults are %q, want %q", f, test.want)
 				}
 				if got != (enroll.Submission{}) {
-					t.Errorf("got %+v all the same", got)
+					t.Errorf("got %+v beside the error", got)
 				}
 			}
 		})
@@ -279,7 +279,7 @@ func TestReceiptSays(t *testing.T) {
 
 	anyPlace := register(func(in *enroll.RegisterInput) { in.WaitlistLimit = nil })
 	if r := enroll.ReceiptFor(anyPlace, enroll.Registration{}); !r.Matches(anyPlace) || r.Matches(first) || r.Matches(register(func(in *enroll.RegisterInput) { in.WaitlistLimit = new(0) })) {
-		t.Error("no limit is not told from a limit")
+		t.Error("no limit matches a limit")
 	}
 
 	cancel := enroll.NewCancel("go-1", 4, false)
@@ -288,7 +288,7 @@ func TestReceiptSays(t *testing.T) {
 		t.Errorf("the receipt of a cancel is %+v", r)
 	}
 	if r.Matches(enroll.NewCancel("go-1", 5, false)) || r.Matches(first) || r.Matches(enroll.NewCloseWaitlist("go-1")) || receipt.Matches(cancel) {
-		t.Error("a cancel is not told from other requests")
+		t.Error("a cancel matches another request")
 	}
 	if promote := enroll.NewScheduledCloseWaitlist("go-1"); !enroll.ReceiptFor(promote, enroll.Registration{}).Matches(enroll.NewScheduledCloseWaitlist("go-1")) {
 		t.Error("the end of the list is not the same twice")
