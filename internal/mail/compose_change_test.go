@@ -8,7 +8,8 @@ import (
 	"github.com/lastseat/lastseat/internal/enroll"
 )
 
-// TestCompose_says_what_was_before: whichever mail is the first to tell a change.
+// TestCompose_says_what_was_before checks that the first mail to tell a change
+// shows the old time and location, whatever its kind.
 func TestCompose_says_what_was_before(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -42,8 +43,8 @@ func TestCompose_says_what_was_before(t *testing.T) {
 	}
 }
 
-// TestCompose_brings_every_calendar_up_to_date: a summary has an entry for each
-// registration whose state differs from what was told.
+// TestCompose_brings_every_calendar_up_to_date checks that a summary has an
+// entry for each registration whose seat differs from what was told.
 func TestCompose_brings_every_calendar_up_to_date(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -58,7 +59,7 @@ func TestCompose_brings_every_calendar_up_to_date(t *testing.T) {
 		"a seat that was told, of another day": {enroll.Confirmed, enroll.LastTold{Status: enroll.Confirmed, Entry: true}, true, "PUBLISH"},
 		"a seat that is gone":                  {enroll.Cancelled, enroll.LastTold{Status: enroll.Confirmed, Entry: true}, false, "CANCEL"},
 		"a seat that may have been told":       {enroll.Cancelled, enroll.LastTold{Entry: true}, false, "CANCEL"},
-		"a seat that nobody heard of":          {enroll.Cancelled, enroll.LastTold{}, false, ""},
+		"a seat that was never told":           {enroll.Cancelled, enroll.LastTold{}, false, ""},
 		"a place on the list that is gone":     {enroll.Cancelled, enroll.LastTold{Status: enroll.Waitlisted}, false, ""},
 		"a seat that was told to be gone":      {enroll.Cancelled, enroll.LastTold{Status: enroll.Cancelled}, false, ""},
 	} {

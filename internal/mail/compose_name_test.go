@@ -56,8 +56,9 @@ func TestCompose_shows_no_name_that_is_a_link(t *testing.T) {
 	}
 }
 
-// TestCompose_goes_on_after_the_greeting: in German, what follows the comma of
-// the greeting goes on in lower case, unless the first word is always capital.
+// TestCompose_goes_on_after_the_greeting checks that in German the text after
+// the greeting's comma begins in lower case, unless its first word is always
+// capitalised.
 func TestCompose_goes_on_after_the_greeting(t *testing.T) {
 	t.Parallel()
 	eachMail(t, func(t *testing.T, m enroll.Mail) {

@@ -61,8 +61,7 @@ func TestCompose_sets_the_headers(t *testing.T) {
 	})
 }
 
-// calendars are the methods of the calendar entries of those kinds that carry
-// one.
+// calendars are the kinds that carry a calendar entry, with its method.
 var calendars = map[enroll.MailKind]string{
 	enroll.MailConfirmed: "PUBLISH", enroll.MailPromoted: "PUBLISH", enroll.MailReminder: "PUBLISH",
 	enroll.MailCancelled: "CANCEL", enroll.MailCalledOff: "CANCEL", enroll.MailChanged: "PUBLISH",
@@ -90,7 +89,7 @@ func TestCompose_attaches_the_calendar_entry_to_what_tells_of_a_seat(t *testing.
 			}
 		}
 		if strings.Contains(got.calendar, m.About[0].ID.String()) {
-			t.Error("the calendar has the registration's id in it")
+			t.Error("the calendar entry holds the registration's id")
 		}
 	})
 }
@@ -99,7 +98,7 @@ func TestCompose_says_the_same_in_both_parts(t *testing.T) {
 	t.Parallel()
 	eachMail(t, func(t *testing.T, m enroll.Mail) {
 		got := receive(t, m)
-		// The button's text and the link stand on a line each in HTML.
+		// In HTML, the button's text and the link are on lines of their own.
 		plain := strings.ReplaceAll(got.plain, ": https:", "\nhttps:")
 		if want, shown := words(plain), words(got.shown()); !slices.Equal(shown, want) {
 			t.Errorf("the HTML says\n%q\nand the text\n%q", shown, want)
@@ -140,8 +139,8 @@ func TestCompose_makes_one_message_of_all_attempts(t *testing.T) {
 	}
 }
 
-// What another attempt says that is new must not pass for a copy of what an
-// attempt before may have delivered.
+// An earlier attempt may have been delivered. A later one that says something
+// new must not pass for a copy of it.
 func TestCompose_makes_another_message_of_another_time(t *testing.T) {
 	t.Parallel()
 	for kind, change := range map[enroll.MailKind]func(*enroll.Mail){
@@ -180,7 +179,7 @@ func TestCompose_says_when_links_are_left_out(t *testing.T) {
 	t.Parallel()
 	for language, words := range map[enroll.Language][2]string{
 		enroll.English: {"Below are all registrations made with", "Below are the newest 8 registrations made with"},
-		enroll.German:  {"Unten finden Sie alle Anmeldungen, die", "Unten finden Sie die neuesten 8 Anmeldungen, die"},
+		enroll.German:  {"Unten finden Sie alle Anmeldungen mit", "Unten finden Sie die neuesten 8 Anmeldungen mit"},
 	} {
 		m := mailOf(t, enroll.MailLinks, language)
 		for i, want := range words {
@@ -212,7 +211,7 @@ func TestCompose_refuses_a_mail_that_cannot_be(t *testing.T) {
 			}
 			for _, secret := range []string{"Ada", "example.org", "7f1f0f9e"} {
 				if strings.Contains(err.Error(), secret) {
-					t.Errorf("the error tells of the person: %v", err)
+					t.Errorf("the error quotes personal data: %v", err)
 				}
 			}
 		})
@@ -236,7 +235,7 @@ func TestNew_wants_an_address_that_can_stand_in_a_header(t *testing.T) {
 	}
 }
 
-// TestCompose_tells_a_mistaken_address_nothing of the registration.
+// TestCompose_tells_a_mistaken_address_nothing about the registration.
 func TestCompose_tells_a_mistaken_address_nothing(t *testing.T) {
 	t.Parallel()
 	for _, language := range enroll.Languages {
