@@ -14,7 +14,7 @@ func TestAnswers(t *testing.T) {
 	t.Parallel()
 	type want struct {
 		code        enroll.Code
-		connections int // after one more message, which arrives
+		connections int // how many there were after one more message, which arrives
 	}
 	for _, test := range []struct {
 		steps []string
@@ -28,8 +28,8 @@ func TestAnswers(t *testing.T) {
 		{[]string{"MAIL", "RCPT", "DATA"}, "530", want{enroll.Unavailable, 2}},
 		{[]string{"MAIL", "RCPT", "DATA", "TEXT"}, "450", want{enroll.MailDeferred, 1}},
 		{[]string{"RCPT", "DATA", "TEXT"}, "550", want{enroll.MailRefused, 1}},
-		{[]string{"MAIL"}, "550", want{enroll.Unavailable, 2}}, // of the sender, which is that of all mails
-		{[]string{"MAIL"}, "552", want{enroll.MailRefused, 1}}, // of this mail, which is too large
+		{[]string{"MAIL"}, "550", want{enroll.Unavailable, 2}}, // about the sender, who sends all mails
+		{[]string{"MAIL"}, "552", want{enroll.MailRefused, 1}}, // about this mail, which is too large
 		{[]string{"MAIL", "RCPT"}, "354", want{enroll.Internal, 1}},
 		{[]string{"DATA"}, "250", want{enroll.Internal, 1}},
 		{[]string{"TEXT"}, "354", want{enroll.Internal, 1}},
@@ -71,7 +71,7 @@ func TestAnswers(t *testing.T) {
 			t.Parallel()
 			f := newFake(t, once(step, answer{endless: "250-" + words + "\r\n"}))
 			c := newClient(t, f.address, nil)
-			if e := requireFailure(t.Context(), t, c, unanswered(step)); !strings.HasSuffix(e.Error(), ": the server says too much") {
+			if e := requireFailure(t.Context(), t, c, unanswered(step)); !strings.HasSuffix(e.Error(), ": the server sends too much") {
 				t.Errorf("the error is %q", e)
 			}
 			requireSent(t, c)
@@ -100,18 +100,18 @@ func TestAnswers(t *testing.T) {
 		})
 	}
 
-	t.Run("going away after the word to go on takes no part of the message", func(t *testing.T) {
+	t.Run("closing the connection after 354 delivers no part of the message", func(t *testing.T) {
 		t.Parallel()
 		f := newFake(t, once("DATA", answer{say: "354 go on", drop: true}))
 		c := newClient(t, f.address, nil)
 		if e := requireFailure(t.Context(), t, c, enroll.MailDeferred); !e.Unanswered {
-			t.Error("it does not say that the message may have been taken")
+			t.Error("the error does not say that the message may have been delivered")
 		}
 		requireSent(t, c)
 		f.requireTaken(1, 2)
 	})
 
-	t.Run("taken is taken, whatever happens to the connection", func(t *testing.T) {
+	t.Run("an accepted message is sent, whatever happens to the connection", func(t *testing.T) {
 		t.Parallel()
 		for name, a := range map[string]answer{
 			"closed":             {say: "250 taken", drop: true},
@@ -129,7 +129,7 @@ func TestAnswers(t *testing.T) {
 		}
 	})
 
-	t.Run("a session that cannot be reset is given up, and the refusal stands", func(t *testing.T) {
+	t.Run("a session that cannot be reset is closed, and the refusal counts", func(t *testing.T) {
 		t.Parallel()
 		for _, a := range []answer{{say: "500 what?"}, {say: "421 farewell"}, {drop: true}} {
 			f := newFake(t, func(connection int, step string, nth int) answer {
@@ -150,8 +150,8 @@ func TestAnswers(t *testing.T) {
 	})
 }
 
-// unanswered is what no answer at a step means: from RCPT on it is the trouble of
-// this mail, since its recipient may be the reason.
+// unanswered returns the code for no answer at a step. From RCPT on it is about
+// this mail, because its recipient may be the cause.
 func unanswered(step string) enroll.Code {
 	switch step {
 	case "RCPT", "DATA", "TEXT":

@@ -20,12 +20,12 @@ func TestMain(m *testing.M) { testwait.Main(m) }
 
 const (
 	ann   = "ann@example.org"
-	words = "not for " + ann + " with " + password // what a fake says when it refuses
-	long  = 2 * testwait.Limit                     // a timeout that must not be what ends a test
-	short = 2 * time.Second                        // one that must, and not before a busy machine has come to the step that hangs
+	words = "not for " + ann + " with " + password // the text of a fake's refusal
+	long  = 2 * testwait.Limit                     // a timeout that must not expire
+	short = 2 * time.Second                        // a timeout that must expire, but not before a busy machine gets to the step that hangs
 )
 
-// newClient returns a client with long timeouts, unless changed.
+// newClient returns a client with long timeouts, unless change sets others.
 func newClient(t *testing.T, address string, change func(*smtp.Options)) *smtp.Client {
 	t.Helper()
 	o := smtp.Options{Address: address, TLS: "none", Hello: "lastseat.test", ConnectTimeout: long, SendTimeout: long, IdleTimeout: long}
@@ -68,8 +68,8 @@ func requireSent(t *testing.T, c *smtp.Client) {
 	}
 }
 
-// requireFailure sends, insists on a failure of the code, and that its text gives
-// nothing away.
+// requireFailure sends a message, and requires a failure with the code whose
+// text reveals nothing.
 func requireFailure(ctx context.Context, t *testing.T, c *smtp.Client, code enroll.Code) *enroll.SendError {
 	t.Helper()
 	began := time.Now()
@@ -83,13 +83,13 @@ func requireFailure(ctx context.Context, t *testing.T, c *smtp.Client, code enro
 	}
 	for _, secret := range []string{ann, "not for", password, username, failure.Reply} {
 		if secret != "" && strings.Contains(err.Error(), secret) {
-			t.Errorf("%q tells %q", err, secret)
+			t.Errorf("%q reveals %q", err, secret)
 		}
 	}
 	return failure
 }
 
-// at returns the answer for one step of every connection.
+// at gives the answer at one step of every connection.
 func at(step string, a answer) func(int, string, int) answer {
 	return func(_ int, s string, _ int) answer {
 		if s == step {
@@ -99,7 +99,7 @@ func at(step string, a answer) func(int, string, int) answer {
 	}
 }
 
-// once returns the answer for the first such step of the first connection.
+// once gives the answer at the first such step of the first connection.
 func once(step string, a answer) func(int, string, int) answer {
 	return func(connection int, s string, nth int) answer {
 		if connection == 1 && s == step && nth == 1 {
@@ -199,7 +199,7 @@ func TestSendToAnHonestServer(t *testing.T) {
 	})
 
 	for _, encryption := range []string{"starttls", "implicit"} {
-		t.Run(encryption+" with a certificate nobody vouches for", func(t *testing.T) {
+		t.Run(encryption+" with a certificate of an unknown authority", func(t *testing.T) {
 			t.Parallel()
 			s := newServer(t, encryption, "127.0.0.1")
 			c := newClient(t, s.address, func(o *smtp.Options) { o.TLS = encryption })
@@ -208,7 +208,7 @@ func TestSendToAnHonestServer(t *testing.T) {
 				t.Errorf("the error is %q", e)
 			}
 		})
-		t.Run(encryption+" with the certificate of somebody else", func(t *testing.T) {
+		t.Run(encryption+" with the certificate of another host", func(t *testing.T) {
 			t.Parallel()
 			s := newServer(t, encryption, "other.example.com")
 			c := newClient(t, s.address, func(o *smtp.Options) { o.TLS, o.RootCAs = encryption, s.roots })

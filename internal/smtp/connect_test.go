@@ -12,7 +12,7 @@ import (
 func TestConnecting(t *testing.T) {
 	t.Parallel()
 
-	t.Run("STARTTLS that is not offered is not done without", func(t *testing.T) {
+	t.Run("fails if STARTTLS is not offered", func(t *testing.T) {
 		t.Parallel()
 		f := newFake(t, nil)
 		c := newClient(t, f.address, func(o *smtp.Options) {
@@ -24,7 +24,7 @@ func TestConnecting(t *testing.T) {
 		}
 	})
 
-	t.Run("STARTTLS that is offered and refused is not done without", func(t *testing.T) {
+	t.Run("fails if STARTTLS is offered but refused", func(t *testing.T) {
 		t.Parallel()
 		f := newFake(t, func(_ int, step string, _ int) answer {
 			switch step {
@@ -44,7 +44,7 @@ func TestConnecting(t *testing.T) {
 		}
 	})
 
-	t.Run("no TLS where it is expected from the first byte", func(t *testing.T) {
+	t.Run("fails if implicit TLS meets a plain server", func(t *testing.T) {
 		t.Parallel()
 		f := newFake(t, nil)
 		c := newClient(t, f.address, func(o *smtp.Options) { o.TLS = "implicit" })
@@ -53,7 +53,7 @@ func TestConnecting(t *testing.T) {
 		}
 	})
 
-	t.Run("LOGIN will do", func(t *testing.T) {
+	t.Run("logs in with LOGIN", func(t *testing.T) {
 		t.Parallel()
 		f := newFake(t, nil)
 		c := newClient(t, f.address, func(o *smtp.Options) { o.Username, o.Password = username, password })
@@ -61,12 +61,13 @@ func TestConnecting(t *testing.T) {
 		f.requireTaken(1, 1)
 	})
 
-	t.Run("no password in clear to another host", func(t *testing.T) {
+	t.Run("sends no password to another host without TLS", func(t *testing.T) {
 		t.Parallel()
 		for _, offer := range []string{"PLAIN", "LOGIN"} {
 			f := newFake(t, at("EHLO", answer{say: "250-fake\r\n250 AUTH " + offer}))
 			_, port, _ := strings.Cut(f.address, ":")
-			// It reaches the fake, and is none of the names of this host.
+			// It leads to the fake, but is not one of the names that mean this
+			// machine.
 			c := newClient(t, "0.0.0.0:"+port, func(o *smtp.Options) { o.Username, o.Password = username, password })
 			requireFailure(t.Context(), t, c, enroll.Unavailable)
 			if slices.ContainsFunc(f.said, func(verb string) bool { return verb != "EHLO" && verb != "QUIT" }) {
@@ -75,14 +76,14 @@ func TestConnecting(t *testing.T) {
 		}
 	})
 
-	t.Run("a server without a login that we know", func(t *testing.T) {
+	t.Run("fails if the server offers neither PLAIN nor LOGIN", func(t *testing.T) {
 		t.Parallel()
 		f := newFake(t, at("EHLO", answer{say: "250-fake\r\n250 AUTH CRAM-MD5 X-PLAIN"}))
 		c := newClient(t, f.address, func(o *smtp.Options) { o.Username, o.Password = username, password })
 		requireFailure(t.Context(), t, c, enroll.Unavailable)
 	})
 
-	t.Run("a challenge is not told", func(t *testing.T) {
+	t.Run("a challenge is not revealed", func(t *testing.T) {
 		t.Parallel()
 		f := newFake(t, func(_ int, step string, nth int) answer {
 			if step == "GREETING" || step == "EHLO" || step == "QUIT" {
@@ -94,7 +95,7 @@ func TestConnecting(t *testing.T) {
 		requireFailure(t.Context(), t, c, enroll.Unavailable)
 	})
 
-	t.Run("nobody listens", func(t *testing.T) {
+	t.Run("fails if no server listens", func(t *testing.T) {
 		t.Parallel()
 		c := newClient(t, "127.0.0.1:1", nil)
 		if e := requireFailure(t.Context(), t, c, enroll.Unavailable); !strings.Contains(e.Error(), "connecting: dial tcp 127.0.0.1:1") {

@@ -15,7 +15,7 @@ import (
 func TestHanging(t *testing.T) {
 	t.Parallel()
 	for _, step := range []string{"GREETING", "EHLO", "MAIL", "RCPT", "DATA", "TEXT"} {
-		t.Run("the timeouts end it at "+step, func(t *testing.T) {
+		t.Run("a timeout ends it at "+step, func(t *testing.T) {
 			t.Parallel()
 			f := newFake(t, at(step, answer{hang: true}))
 			c := newClient(t, f.address, func(o *smtp.Options) {
@@ -74,7 +74,7 @@ func TestHanging(t *testing.T) {
 		f.requireTaken(2, 2)
 	})
 
-	t.Run("a server that stops reading gets no end of the message", func(t *testing.T) {
+	t.Run("a server that stops reading does not get the end of the message", func(t *testing.T) {
 		t.Parallel()
 		var f *fake
 		t.Run("send", func(t *testing.T) {
@@ -82,7 +82,7 @@ func TestHanging(t *testing.T) {
 			c := newClient(t, f.address, func(o *smtp.Options) { o.SendTimeout = short })
 			m := message(t, ann)
 			m.SetEncoding(mail.NoEncoding)
-			m.SetBodyString(mail.TypeTextPlain, strings.Repeat("all work and no play\n", 1<<18)) // more than the network holds
+			m.SetBodyString(mail.TypeTextPlain, strings.Repeat("all work and no play\n", 1<<18)) // more than the system buffers
 			if err := c.Send(t.Context(), m); err == nil {
 				t.Error("it was sent")
 			}

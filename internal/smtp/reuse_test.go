@@ -27,11 +27,11 @@ func TestReuse(t *testing.T) {
 		if n := f.heard("QUIT"); n != 1 {
 			t.Errorf("QUIT was said %d times, want once", n)
 		}
-		requireSent(t, c) // still possible, but nothing is kept
+		requireSent(t, c) // still works, but keeps no connection
 		testwait.Until(t, "all connections are closed", func() bool { return f.opened() == 0 })
 	})
 
-	t.Run("Close waits for a server, but not for long", func(t *testing.T) {
+	t.Run("Close waits for a hanging server, but not for long", func(t *testing.T) {
 		t.Parallel()
 		f := newFake(t, at("QUIT", answer{hang: true}))
 		c := newClient(t, f.address, nil)
@@ -44,7 +44,7 @@ func TestReuse(t *testing.T) {
 		testwait.Until(t, "all connections are closed", func() bool { return f.opened() == 0 })
 	})
 
-	t.Run("what is not used is closed", func(t *testing.T) {
+	t.Run("closes a connection that is not used", func(t *testing.T) {
 		t.Parallel()
 		f := newFake(t, nil)
 		c := newClient(t, f.address, func(o *smtp.Options) { o.IdleTimeout = short })
@@ -57,7 +57,7 @@ func TestReuse(t *testing.T) {
 		f.requireTaken(2, 2)
 	})
 
-	t.Run("the server closes what is idle", func(t *testing.T) {
+	t.Run("connects again after the server has closed an idle connection", func(t *testing.T) {
 		t.Parallel()
 		f := newFake(t, nil)
 		c := newClient(t, f.address, nil)
@@ -74,7 +74,7 @@ func TestReuse(t *testing.T) {
 			"421":          {say: "421 " + words},
 			"nothing":      {drop: true},
 		} {
-			t.Run("the server has enough at the third "+step+" and says "+name, func(t *testing.T) {
+			t.Run("the server ends the session at the third "+step+" with "+name, func(t *testing.T) {
 				t.Parallel()
 				f := newFake(t, func(_ int, s string, nth int) answer {
 					if s == step && nth == 3 {
@@ -92,7 +92,7 @@ func TestReuse(t *testing.T) {
 	}
 
 	for _, code := range []string{"452", "554"} {
-		t.Run("the server has enough at the third MAIL and says "+code, func(t *testing.T) {
+		t.Run("the server ends the session at the third MAIL with "+code, func(t *testing.T) {
 			t.Parallel()
 			f := newFake(t, func(_ int, step string, nth int) answer {
 				if step == "MAIL" && nth >= 3 {
@@ -108,7 +108,7 @@ func TestReuse(t *testing.T) {
 		})
 	}
 
-	t.Run("a message is handed over once, although its answer is lost", func(t *testing.T) {
+	t.Run("a message whose answer is lost is transferred once", func(t *testing.T) {
 		t.Parallel()
 		f := newFake(t, func(connection int, step string, nth int) answer {
 			return answer{drop: connection == 1 && step == "TEXT" && nth == 2}
@@ -119,7 +119,7 @@ func TestReuse(t *testing.T) {
 		f.requireTaken(1, 1)
 	})
 
-	t.Run("many at once arrive once each, over a connection each at most", func(t *testing.T) {
+	t.Run("many messages at once arrive once each", func(t *testing.T) {
 		t.Parallel()
 		f := newFake(t, func(_ int, step string, nth int) answer {
 			if step == "MAIL" && nth == 7 {
@@ -144,11 +144,11 @@ func TestReuse(t *testing.T) {
 		seen := map[string]bool{}
 		for _, d := range f.taken {
 			if seen[d.to] {
-				t.Errorf("%s got it twice", d.to)
+				t.Errorf("%s got the message twice", d.to)
 			}
 			seen[d.to] = true
 			if !strings.Contains(d.text, strings.TrimPrefix(d.to, "TO:")) {
-				t.Errorf("%s got somebody else's:\n%s", d.to, d.text)
+				t.Errorf("%s got the message for another recipient:\n%s", d.to, d.text)
 			}
 		}
 		if len(seen) != 200 {

@@ -17,19 +17,19 @@ import (
 	"github.com/emersion/go-smtp"
 )
 
-// server is an honest mail server, made of a library that is not the client's.
+// server is an honest mail server. Its library is not the client's.
 type server struct {
 	address string
-	roots   *x509.CertPool // to check its certificate with
+	roots   *x509.CertPool // which trusts its certificate
 
 	mu     sync.Mutex
 	taken  []delivery
 	logins int
-	secure bool // the last message came encrypted
-	utf8   bool // some sender asked for SMTPUTF8
+	secure bool // whether the last message came encrypted
+	utf8   bool // whether a sender asked for SMTPUTF8
 }
 
-// newServer starts a server that speaks TLS as the option says, with a
+// newServer starts a server that uses TLS as the option says, with a
 // certificate for the name.
 func newServer(t *testing.T, encryption, name string) *server {
 	t.Helper()
@@ -118,7 +118,7 @@ func (s *serverSession) Data(r io.Reader) error {
 func (s *serverSession) Reset()        {}
 func (s *serverSession) Logout() error { return nil }
 
-// newCertificate returns a self-made certificate and the pool that trusts it.
+// newCertificate returns a self-signed certificate and a pool that trusts it.
 func newCertificate(t *testing.T, name string) (tls.Certificate, *x509.CertPool) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

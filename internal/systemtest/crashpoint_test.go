@@ -202,7 +202,7 @@ func TestAPointThatThereIsNot(t *testing.T) {
 	}
 	for _, at := range []string{"", "lunch", "accept-begun:", "accept-begun:0", "accept-begun:once"} {
 		code, out := runProgram(t, []string{crashpoint.Variable + "=" + at}, "crashing/api")
-		if code != 2 || !strings.Contains(out, "is no crash point") {
+		if code != 2 || !strings.Contains(out, "is not a crash point") {
 			t.Errorf("%q: status %d: %s", at, code, out)
 		}
 	}
