@@ -17,7 +17,8 @@ import (
 	"github.com/lastseat/lastseat/internal/testwait"
 )
 
-// TestTimingClientsThatHangUp leave nothing behind, in whichever phase.
+// TestTimingClientsThatHangUp hangs up in every phase of a request. Nothing
+// must be left behind.
 func TestTimingClientsThatHangUp(t *testing.T) {
 	t.Parallel()
 	const clients = 50
@@ -25,7 +26,8 @@ func TestTimingClientsThatHangUp(t *testing.T) {
 	store := pgtest.Open(t, s.url)
 	enrolltest.OpenRun(t, store, "a", nil)
 	long := enrolltest.OpenRun(t, store, "long", enrolltest.Seats(0))
-	// A commit waits for as long as the test needs to hang up, also on a busy machine.
+	// A commit waits long enough for the test to hang up, even on a busy
+	// machine.
 	api := s.start("api", "LASTSEAT_API_ORGANISER_TOKEN="+organiserToken, "LASTSEAT_POSTGRES_LOCK_TIMEOUT=5s", "LASTSEAT_INTAKE_COMMIT_TIMEOUT=11s",
 		fmt.Sprintf("LASTSEAT_API_MAX_POLLS=%d", clients))
 	s.speed(api, 0)
@@ -59,11 +61,11 @@ func TestTimingClientsThatHangUp(t *testing.T) {
 		}
 		s.requireNothingLeft(api, before)
 		if n := pgtest.Query[int64](t, s.url, `SELECT count(*) FROM requests WHERE name LIKE 'Person 1___'`)[0]; n != 0 {
-			t.Errorf("%d are in the line who did not finish asking", n)
+			t.Errorf("%d requests are in the line although they were not sent completely", n)
 		}
 	})
 
-	t.Run("while the commit is on its way: accepted all the same, and once", func(t *testing.T) {
+	t.Run("while the commit is on its way: each request is still accepted, once", func(t *testing.T) {
 		release := pgtest.Hold(t, s.url, `SELECT FROM lines FOR UPDATE`)
 		conns := make([]net.Conn, clients)
 		began := api.metric(`lastseat_requests_accepted_total`)
@@ -85,7 +87,7 @@ func TestTimingClientsThatHangUp(t *testing.T) {
 			}
 			ids := pgtest.Query[string](t, s.url, `SELECT id::text FROM requests WHERE email = $1`, fmt.Sprintf("p%d@example.org", 2000+n))
 			if len(ids) != 1 || ids[0] != answer.ID.String() {
-				t.Errorf("person %d was told %s, and in the line stand %v", 2000+n, answer.ID, ids)
+				t.Errorf("person %d was told %s, but the line has %v", 2000+n, answer.ID, ids)
 			}
 		}
 		s.requireNothingLeft(api, before)
@@ -108,8 +110,8 @@ func TestTimingClientsThatHangUp(t *testing.T) {
 		s.requireNothingLeft(api, before)
 	})
 
-	t.Run("in the middle of a line that is sent", func(t *testing.T) {
-		const entries = 20_000 // 20 MB, more than the kernel keeps for a connection
+	t.Run("in the middle of a line that is being sent", func(t *testing.T) {
+		const entries = 20_000 // 20 MB, more than the kernel buffers for a connection
 		pgtest.Exec(t, s.url, `
 			INSERT INTO requests (run_id, ticket, id, kind, status, reason, name, email, email_key, accepted_at, decided_at)
 			SELECT $1::integer, n, gen_random_uuid(), 'register', 'rejected', 'full', repeat('𝒜', 200), 'p' || n || '@example.org', 'p' || n || '@example.org',
@@ -138,8 +140,8 @@ func TestTimingClientsThatHangUp(t *testing.T) {
 	api.requireQuiet()
 }
 
-// TestAPollOfADeadConnection: nobody says that the client is gone, and still
-// nothing is left of its poll.
+// TestAPollOfADeadConnection checks that nothing is left of a poll whose client
+// has gone without notice.
 func TestAPollOfADeadConnection(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)

@@ -17,8 +17,9 @@ import (
 	"github.com/lastseat/lastseat/internal/testwait"
 )
 
-// TestTimingARushAndItsMail: whatever becomes of the mail server, seats are decided,
-// and in the end everybody who has one got exactly one mail.
+// TestTimingARushAndItsMail checks that seats are decided whatever the mail
+// server does, and that in the end everybody with a seat has got exactly one
+// mail.
 func TestTimingARushAndItsMail(t *testing.T) {
 	t.Parallel()
 	const mailSeats = 20
@@ -69,7 +70,7 @@ func TestAWorkerThatIsKilledBeforeItsMailIsOnTheQueue(t *testing.T) {
 	m := s.withMail()
 	enrolltest.OpenRun(t, pgtest.Open(t, s.url), "a", enrolltest.Seats(3))
 	api := s.start("api")
-	s.redis.Kill() // lines move all the same, and mails cannot leave
+	s.redis.Kill() // lines still move, but mails cannot leave
 	w := s.start("worker")
 	answers := s.rush("a", 10, []*process{api}, func() {})
 	s.requireSettled("a", 3, answers)
@@ -84,8 +85,8 @@ func TestAWorkerThatIsKilledBeforeItsMailIsOnTheQueue(t *testing.T) {
 	s.requireConfirmations(m, 3)
 }
 
-// TestAWorkerThatIsKilledBeforeItNotesWhatItSent is the one window in which a
-// mail is sent twice. Both have one Message-ID.
+// TestAWorkerThatIsKilledBeforeItNotesWhatItSent kills a worker in the one
+// window in which a mail arrives twice. Both copies have the same Message-ID.
 func TestAWorkerThatIsKilledBeforeItNotesWhatItSent(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -93,7 +94,7 @@ func TestAWorkerThatIsKilledBeforeItNotesWhatItSent(t *testing.T) {
 	enrolltest.OpenRun(t, pgtest.Open(t, s.url), "a", enrolltest.Seats(1))
 	api := s.start("api")
 	w := s.start("worker")
-	m.Misbehave(mailsink.Fault{HangAfterData: true}) // it has the mail, and the worker does not know
+	m.Misbehave(mailsink.Fault{HangAfterData: true}) // the server has the mail, but the worker does not know
 	s.rush("a", 2, []*process{api}, func() {})
 	if !m.Await(t.Context(), func(all []mailsink.Message) bool { return len(all) == 1 }) {
 		t.Fatal("nothing arrived")
@@ -105,12 +106,12 @@ func TestAWorkerThatIsKilledBeforeItNotesWhatItSent(t *testing.T) {
 	s.waitForMail("sent 1")
 	letters := m.letters()
 	if len(letters) != 2 || letters[0] != letters[1] {
-		t.Errorf("arrived has %+v, want one mail twice", letters)
+		t.Errorf("these mails arrived: %+v; want one mail twice", letters)
 	}
 }
 
-// TestAMailThatIsRefusedForGood: it fails alone, the organiser sees why, and has
-// it sent again.
+// TestAMailThatIsRefusedForGood checks that a refused mail fails alone, and
+// that the organiser sees why and can send it again.
 func TestAMailThatIsRefusedForGood(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -149,7 +150,7 @@ func TestAMailThatIsRefusedForGood(t *testing.T) {
 	s.requireConfirmations(m, 4)
 }
 
-// TestTheMailsOfAPerson goes through all kinds.
+// TestTheMailsOfAPerson goes through several kinds of mail.
 func TestTheMailsOfAPerson(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -190,15 +191,17 @@ func TestTheMailsOfAPerson(t *testing.T) {
 	post("/v1/links", `{"email": "bob@example.org"}`)
 	await(4, "bob@example.org", "Your ")
 	worker.stop()
-	// What was told long ago is told again shortly before the start.
+	// The confirmation was long ago, so a reminder is due shortly before the
+	// start.
 	pgtest.Exec(t, s.url, `UPDATE mails SET ended_at = ended_at - interval '2 days', left_at = left_at - interval '2 days'`)
 	s.start("worker") // a worker looks at once, and then every minute
 	await(5, "Ada+1@xn--strae-oqa.example", "")
 	s.waitForMail("sent 5")
 }
 
-// BenchmarkRushWithMail compares how fast a rush is decided with the mail server
-// up, down, hanging and refusing, in turn: -benchtime 5x is five rounds of each.
+// BenchmarkRushWithMail compares how fast a rush is decided with the mail
+// server up, down, hanging and refusing, in turn. -benchtime 5x means five
+// rounds of each.
 func BenchmarkRushWithMail(b *testing.B) {
 	const rushSeats, crowd = 20, 500
 	faults := []struct {

@@ -15,7 +15,7 @@ import (
 	"github.com/lastseat/lastseat/internal/testwait"
 )
 
-// mailbox is the mail server of a site. It can be taken off the network.
+// mailbox is the mail server of a site. A test can take it off the network.
 type mailbox struct {
 	*mailsink.Sink
 	t       testing.TB
@@ -24,8 +24,7 @@ type mailbox struct {
 	serving sync.WaitGroup
 }
 
-// withMail gives the site a mail server. Its programs must be started after
-// that.
+// withMail gives the site a mail server. Call it before you start the programs.
 func (s *site) withMail() *mailbox {
 	s.t.Helper()
 	m := &mailbox{Sink: mailsink.New(), t: s.t, address: "127.0.0.1:0"}
@@ -60,7 +59,7 @@ func (m *mailbox) down() {
 	m.serving.Wait()
 }
 
-// letter is a mail as it arrived.
+// letter is a mail that arrived.
 type letter struct {
 	to, id, subject string
 }
@@ -78,7 +77,7 @@ func (m *mailbox) letters() (all []letter) {
 	return all
 }
 
-// mailStates returns how many mails are in which state.
+// mailStates returns how many mails are in each state.
 func (s *site) mailStates() string {
 	s.t.Helper()
 	return strings.Join(pgtest.Query[string](s.t, s.url, `SELECT state || ' ' || count(*) FROM mails GROUP BY state ORDER BY state`), ", ")
@@ -95,14 +94,14 @@ func (s *site) waitForMail(states string) {
 	testwait.Until(s.t, "the outbox says "+states, func() bool { got = s.mailStates(); return got == states })
 }
 
-// requireConfirmations asserts that exactly those who hold a seat got exactly
-// one mail each.
+// requireConfirmations asserts that everybody with a seat, and nobody else, got
+// exactly one mail.
 func (s *site) requireConfirmations(m *mailbox, seats int) {
 	s.t.Helper()
 	var got []string
 	for _, l := range m.letters() {
 		if !strings.HasPrefix(l.subject, "You have a seat") {
-			s.t.Errorf("somebody was told %q", l.subject)
+			s.t.Errorf("a mail has the subject %q", l.subject)
 		}
 		got = append(got, l.to)
 	}
@@ -110,6 +109,6 @@ func (s *site) requireConfirmations(m *mailbox, seats int) {
 	slices.Sort(got)
 	slices.Sort(want)
 	if len(want) != seats || !slices.Equal(got, want) {
-		s.t.Errorf("%d seats are held, %d were to be, and %d confirmations arrived: %v, want %v", len(want), seats, len(got), got, want)
+		s.t.Errorf("%d seats are held, want %d, and %d confirmations arrived: %v, want %v", len(want), seats, len(got), got, want)
 	}
 }

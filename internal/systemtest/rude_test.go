@@ -28,14 +28,14 @@ func (p *process) dial() net.Conn {
 	return conn
 }
 
-// request is what a client sends to ask for a seat.
+// request returns the bytes of a request for a seat.
 func request(key string, n int) (header, body string) {
 	body = fmt.Sprintf(`{"name": "Person %d", "email": "p%d@example.org"}`, n, n)
 	header = fmt.Sprintf("POST /v1/runs/a/registrations HTTP/1.1\r\nHost: api\r\nContent-Type: application/json\r\nIdempotency-Key: %s\r\nContent-Length: %d\r\n\r\n", key, len(body))
 	return header, body
 }
 
-// speed has 30 people ask one after the other and returns the longest wait.
+// speed has 30 people ask one after the other, and returns the longest wait.
 func (s *site) speed(api *process, from int) (longest time.Duration) {
 	s.t.Helper()
 	for n := range 30 {
@@ -49,18 +49,19 @@ func (s *site) speed(api *process, from int) (longest time.Duration) {
 	return longest
 }
 
-// untilClosed returns after how long the server has closed the connection, of
-// which everything is read that it sent before.
+// untilClosed reads from the connection until the server closes it, and returns
+// how long that took.
 func untilClosed(t *testing.T, conn net.Conn, began time.Time) time.Duration {
 	_ = conn.SetReadDeadline(began.Add(testwait.Limit))
 	_, err := io.Copy(io.Discard, conn)
-	if timeout, is := err.(net.Error); is && timeout.Timeout() { //nolint:errorlint // as it comes from the connection
+	if timeout, is := err.(net.Error); is && timeout.Timeout() { //nolint:errorlint // the connection does not wrap it
 		t.Error("the server keeps the connection of a slow client")
 	}
 	return time.Since(began)
 }
 
-// TestTimingSlowClients: they keep nobody from anything, and are gone in good time.
+// TestTimingSlowClients checks that slow clients delay no other client, and are
+// closed in time.
 func TestTimingSlowClients(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -89,7 +90,7 @@ func TestTimingSlowClients(t *testing.T) {
 			}
 		})
 		slow.Go(func() {
-			testwait.Promised(t, "sending a slow client away", untilClosed(t, conn, began), within+5*time.Second)
+			testwait.Promised(t, "closing a slow client", untilClosed(t, conn, began), within+5*time.Second)
 		})
 	}
 	for range 100 {
@@ -108,14 +109,14 @@ func TestTimingSlowClients(t *testing.T) {
 			}
 		})
 		slow.Go(func() {
-			testwait.Promised(t, "sending a client with a slow body away", untilClosed(t, conn, began), 7*time.Second)
+			testwait.Promised(t, "closing a client with a slow body", untilClosed(t, conn, began), 7*time.Second)
 		})
 	}
 	for range 10 {
 		conn := deafClient(t, api)
 		began := time.Now()
 		slow.Go(func() {
-			// It reads nothing, so that writing ends with the server's patience.
+			// It reads nothing, so its writes fail once the server gives up.
 			for {
 				_ = conn.SetWriteDeadline(time.Now().Add(testwait.Limit))
 				if _, err := conn.Write([]byte("GET /v1/runs HTTP/1.1\r\nHost: api\r\n\r\n")); err != nil {
@@ -123,17 +124,18 @@ func TestTimingSlowClients(t *testing.T) {
 				}
 				time.Sleep(20 * time.Millisecond) //nolint:forbidigo // so often it asks
 			}
-			testwait.Promised(t, "sending a client away that reads nothing", time.Since(began), writeTimeout+9*time.Second)
+			testwait.Promised(t, "closing a client that reads nothing", time.Since(began), writeTimeout+9*time.Second)
 		})
 	}
-	// Whoever waits for one of the slow ones waits for seconds.
+	// A request that had to wait for a slow client would take seconds.
 	testwait.Promised(t, "a request among slow clients", s.speed(api, 2000), time.Second)
 	slow.Wait()
 	s.requireNothingLeft(api, before)
 	api.requireQuiet()
 }
 
-// deafClient returns a connection that takes little before it is read from.
+// deafClient returns a connection with a small receive buffer, which nothing
+// reads.
 func deafClient(t *testing.T, api *process) net.Conn {
 	t.Helper()
 	dialer := net.Dialer{Control: func(_, _ string, raw syscall.RawConn) error {
@@ -149,14 +151,14 @@ func deafClient(t *testing.T, api *process) net.Conn {
 	return conn
 }
 
-// requireNothingLeft fails the test unless the api soon has as many goroutines
-// as before, and holds no poll.
+// requireNothingLeft waits until the api has as many goroutines as before and
+// holds no poll.
 func (s *site) requireNothingLeft(api *process, goroutines float64) {
 	s.t.Helper()
 	client.CloseIdleConnections()
 	http.DefaultClient.CloseIdleConnections()
 	const own = 20 // of the test's own connections, and of the pools' that are opened meanwhile
-	testwait.Until(s.t, fmt.Sprintf("of at most %v goroutines and no poll nothing is left over", goroutines+own), func() bool {
+	testwait.Until(s.t, fmt.Sprintf("at most %v goroutines and no poll are left", goroutines+own), func() bool {
 		return api.metric("go_goroutines") <= goroutines+own && api.metric("lastseat_people_waiting") == 0
 	})
 }
