@@ -68,7 +68,7 @@ func Entry(method Method, e enroll.Enrolment, o Organiser, at time.Time) []byte 
 	}
 	setOrganiser(event, run, o)
 	event.SetStatus(status)
-	event.SetClass(ics.ClassificationPrivate) // people decide for themselves whom to tell
+	event.SetClass(ics.ClassificationPrivate) // where a person goes is private
 	event.SetTimeTransparency(ics.TransparencyOpaque)
 	return []byte(c.Serialize(ics.WithNewLineWindows))
 }

@@ -66,7 +66,7 @@ func theAnnouncementDies(t *testing.T, at crashpoint.Point) {
 		t.Errorf("the poll was answered %+v", got)
 	}
 	if s.promised > 0 {
-		testwait.Promised(t, "the outcome told to whoever waited", time.Since(died), looks+2*time.Second)
+		testwait.Promised(t, "answering the poll", time.Since(died), looks+2*time.Second)
 	}
 	s.askAll(api, "a", answers, 1, len(answers))
 	s.start("worker")

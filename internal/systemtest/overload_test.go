@@ -140,12 +140,12 @@ func (c *crush) acceptedPerSecond(from, to time.Time) float64 {
 
 // overloaded is what was observed during an overload.
 type overloaded struct {
-	saturated, accepted float64       // a second: of as many as can be, and of three times as many
-	batch               float64       // requests in a commit meanwhile
-	refusal             time.Duration // the 99th percentile of 503s
-	acceptance          time.Duration // the longest that somebody who was accepted waited
-	memory              float64       // MiB, at most
-	recovery            time.Duration // until a second began in which all were accepted as usual
+	saturated, accepted float64       // requests accepted per second: at the highest rate, and when offered three times that
+	batch               float64       // requests per commit meanwhile
+	refusal             time.Duration // the 99th percentile of the time to a 503
+	acceptance          time.Duration // the longest time to a 202
+	memory              float64       // the most memory, in MiB
+	recovery            time.Duration // until a second began in which all requests were accepted as usual
 }
 
 // measures tells whether to assert rates. A machine that runs other tests may
@@ -238,7 +238,7 @@ func BenchmarkOverload(b *testing.B) {
 			b.Errorf("a refusal took %s", o.refusal)
 		}
 		if o.acceptance > commitTimeout+slowCommit {
-			b.Errorf("somebody was accepted after %s", o.acceptance)
+			b.Errorf("an acceptance took %s", o.acceptance)
 		}
 		c.api.requireQuiet()
 		b.ReportMetric(0, "ns/op")
