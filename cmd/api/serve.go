@@ -120,7 +120,7 @@ func serve(ctx context.Context, c config.Config, log *slog.Logger) error {
 			Handler:           api,
 			ReadHeaderTimeout: c.API.ReadHeaderTimeout,
 			ReadTimeout:       c.API.ReadTimeout,
-			WriteTimeout:      c.API.MaxWait + 2*c.Intake.CommitTimeout + 10*time.Second, // a POST waits for one commit, and then for its own
+			WriteTimeout:      c.API.MaxWait + 2*c.Intake.CommitTimeout + 10*time.Second, // a POST waits for two commits
 			IdleTimeout:       c.API.IdleTimeout,
 			ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelDebug),
 		}

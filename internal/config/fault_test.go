@@ -154,7 +154,7 @@ func TestBadValuesAreRefused(t *testing.T) {
 	}
 }
 
-func TestAMailPasswordIsNotSentAsItIs(t *testing.T) {
+func TestAMailPasswordNeedsTLS(t *testing.T) {
 	t.Parallel()
 	login := []string{giveURL, "LASTSEAT_MAIL_USERNAME=seats", "LASTSEAT_MAIL_PASSWORD=secret"}
 	fault := "mail.tls (LASTSEAT_MAIL_TLS): must not be none when mail.username logs in to another machine"
@@ -179,7 +179,7 @@ func TestALoginHasANameAndAPassword(t *testing.T) {
 		"mail.username (LASTSEAT_MAIL_USERNAME): is missing although mail.password is given")
 }
 
-func TestMailServersThatCanBe(t *testing.T) {
+func TestValidMailServers(t *testing.T) {
 	t.Parallel()
 	for _, server := range []string{"mailpit:1025", "mail_server-1:25", "MAIL.example.org.:587", "10.0.0.1:25", "[::1]:25", "[fe80::1%eth0]:25", "xn--strae-oqa.example:465"} {
 		if _, err := config.Load("", []string{giveURL, "LASTSEAT_MAIL_SERVER=" + server}); err != nil {

@@ -91,7 +91,8 @@ func writeFile(t *testing.T, content string) string {
 	return rewriteFile(t, filepath.Join(t.TempDir(), "lastseat.yaml"), []byte(content))
 }
 
-// rewriteFile gives a file another content and returns its name. A new folder for each of thousands of inputs would be slow.
+// rewriteFile gives a file another content and returns its name. A new folder
+// for each of thousands of inputs would be slow.
 func rewriteFile(t *testing.T, name string, content []byte) string {
 	t.Helper()
 	if err := os.WriteFile(name, content, 0o600); err != nil {
@@ -184,7 +185,7 @@ func TestValuesAreNormalised(t *testing.T) {
 	}
 }
 
-func TestFilesThatSayNothingKeepTheDefaults(t *testing.T) {
+func TestEmptyFilesKeepTheDefaults(t *testing.T) {
 	t.Parallel()
 	tests := map[string]string{
 		"empty":              "",

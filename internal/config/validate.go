@@ -26,8 +26,8 @@ func (l *loader) validate(c Config) {
 
 	if s := l.setting("postgres.url"); c.Postgres.URL == "" && !s.faulty {
 		s.source = s.variable // not the empty line of the file: the environment is the better place for a password
-		l.fault(s, "is missing: set it to postgres://user:password@host:port/database, or set %s to the name of a file that holds it",
-			s.variable+fileSuffix)
+		l.fault(s, "is missing: set it to postgres://user:password@host:port/database, or set %s to the name of "+
+			"a file that holds it", s.variable+fileSuffix)
 	}
 	l.check("postgres.url", postgresURL(c.Postgres.URL))
 	l.check("postgres.lock_url", postgresURL(c.Postgres.LockURL))

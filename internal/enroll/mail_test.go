@@ -77,9 +77,9 @@ func TestSuperseded(t *testing.T) {
 	}
 }
 
-// A mail that Settle asks for must not be superseded by the outcome of the same
+// A notice of Settle must not be superseded by the outcomes of the same
 // call.
-func TestEveryNoticeOfTheLastEventIsToldAsThingsStand(t *testing.T) {
+func TestNoMailOfTheSameCallIsSuperseded(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		kind   enroll.MailKind

@@ -105,7 +105,7 @@ func (b *book) register(r Request) {
 	case holder != 0:
 		b.decide(r.Ticket, Rejected, AlreadyRegistered)
 		b.tell(holder, MailAlreadyRegistered) // to the holder, not to this request
-	case !b.full() && (b.Waiting == 0 || r.Late): // if the request is late, the people on the list can get nothing any more
+	case !b.full() && (b.Waiting == 0 || r.Late): // if late, the people on the list get nothing any more
 		b.decide(r.Ticket, Confirmed, "")
 		b.tell(r.Ticket, MailConfirmed)
 		b.holder[r.Key] = r.Ticket

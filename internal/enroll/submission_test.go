@@ -30,7 +30,7 @@ func faults(t *testing.T, err error) []string {
 	return all
 }
 
-func TestApply(t *testing.T) {
+func TestNewRegister(t *testing.T) {
 	t.Parallel()
 	t.Run("keeps what was typed", func(t *testing.T) {
 		t.Parallel()
@@ -102,7 +102,7 @@ func TestApply(t *testing.T) {
 	}
 }
 
-func TestEveryApplicationHasARandomID(t *testing.T) {
+func TestEverySubmissionHasARandomID(t *testing.T) {
 	t.Parallel()
 	seen := make(map[uuid.UUID]bool)
 	for range 2 {
@@ -122,7 +122,7 @@ func TestEveryApplicationHasARandomID(t *testing.T) {
 	}
 }
 
-func TestApplicationsOfOtherKinds(t *testing.T) {
+func TestSubmissionsOfOtherKinds(t *testing.T) {
 	t.Parallel()
 	resize, err := enroll.NewResize("go-1", enroll.Change{Capacity: most(5)})
 	if err != nil {
@@ -144,7 +144,7 @@ func TestApplicationsOfOtherKinds(t *testing.T) {
 	}
 }
 
-func TestCancellingTwiceIsOneApplication(t *testing.T) {
+func TestCancellingTwiceIsOneRequest(t *testing.T) {
 	t.Parallel()
 	key := func(target int64, byOrganiser bool) string {
 		return enroll.NewCancel("go-1", target, byOrganiser).IdempotencyKey
@@ -161,7 +161,7 @@ func TestCancellingTwiceIsOneApplication(t *testing.T) {
 	}
 }
 
-func TestEndingTheWaitlistInTimeIsOneApplicationAndAnOrganisersIsNot(t *testing.T) {
+func TestScheduledEndsOfAListAreOneRequest(t *testing.T) {
 	t.Parallel()
 	first, second := enroll.NewScheduledCloseWaitlist("go-1"), enroll.NewScheduledCloseWaitlist("go-1")
 	if first.IdempotencyKey == "" || first.IdempotencyKey != second.IdempotencyKey {
@@ -179,7 +179,7 @@ func TestEndingTheWaitlistInTimeIsOneApplicationAndAnOrganisersIsNot(t *testing.
 }
 
 // Clients' keys are printable ASCII: the API refuses others.
-func TestNoClientCanSendAKeyOfOurs(t *testing.T) {
+func TestNoClientCanSendAnInternalKey(t *testing.T) {
 	t.Parallel()
 	printable := func(r rune) bool { return r >= ' ' && r <= '~' }
 	rapid.Check(t, func(t *rapid.T) {
@@ -194,7 +194,7 @@ func TestNoClientCanSendAKeyOfOurs(t *testing.T) {
 	})
 }
 
-func TestApplyResize(t *testing.T) {
+func TestNewResize(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		name string
@@ -240,7 +240,7 @@ func TestApplyResize(t *testing.T) {
 	}
 }
 
-func TestReceiptSays(t *testing.T) {
+func TestReceiptMatches(t *testing.T) {
 	t.Parallel()
 	register := func(change func(*enroll.RegisterInput)) enroll.Submission {
 		in := enroll.RegisterInput{Run: "go-1", Name: "Ada", Email: "ada@example.org", Language: new("de"), WaitlistLimit: new(3), IdempotencyKey: "key"}

@@ -115,7 +115,7 @@ func TestProxy(t *testing.T) {
 	}
 }
 
-func TestProxy_cuts_the_connections_of_now(t *testing.T) {
+func TestProxy_cuts_the_present_connections(t *testing.T) {
 	t.Parallel()
 	p := start(t)
 	c := dial(t, p)

@@ -121,7 +121,7 @@ func TestServe_refuses_connections_beyond_its_bound(t *testing.T) {
 	})
 }
 
-func TestServe_lets_no_silent_connection_keep_anybody_out(t *testing.T) {
+func TestServe_replaces_silent_connections(t *testing.T) {
 	t.Parallel()
 	for name, text := range map[string]string{"new": "", "idle": short, "slow": "GET / HTTP/1.1\r\nHost: a"} {
 		t.Run(name, func(t *testing.T) {

@@ -32,7 +32,7 @@ func TestServe_lets_requests_in_flight_finish(t *testing.T) {
 	}
 }
 
-func TestServe_cuts_off_what_does_not_finish(t *testing.T) {
+func TestServe_cuts_off_requests_that_do_not_finish(t *testing.T) {
 	t.Parallel()
 	s := serve(t, httpserver.Options{Connections: 10, Grace: time.Millisecond})
 	s.dial(long)

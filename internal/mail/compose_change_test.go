@@ -8,9 +8,9 @@ import (
 	"github.com/lastseat/lastseat/internal/enroll"
 )
 
-// TestCompose_says_what_was_before checks that the first mail to tell a change
+// TestCompose_shows_what_was_told_before checks that the first mail to tell a change
 // shows the old time and location, whatever its kind.
-func TestCompose_says_what_was_before(t *testing.T) {
+func TestCompose_shows_what_was_told_before(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		name      string

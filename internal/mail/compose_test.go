@@ -68,7 +68,7 @@ var calendars = map[enroll.MailKind]string{
 	enroll.MailSummary: "CANCEL", // of the one that the calendar has, and that was cancelled
 }
 
-func TestCompose_attaches_the_calendar_entry_to_what_tells_of_a_seat(t *testing.T) {
+func TestCompose_attaches_a_calendar_entry_to_mails_about_a_seat(t *testing.T) {
 	t.Parallel()
 	eachMail(t, func(t *testing.T, m enroll.Mail) {
 		got := receive(t, m)
@@ -191,7 +191,7 @@ func TestCompose_says_when_links_are_left_out(t *testing.T) {
 	}
 }
 
-func TestCompose_refuses_a_mail_that_cannot_be(t *testing.T) {
+func TestCompose_refuses_an_invalid_mail(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(*enroll.Mail){
 		"of an unknown kind":         func(m *enroll.Mail) { m.Kind = "greetings" },

@@ -10,7 +10,7 @@ import (
 type wording struct {
 	greeting, closing, open                  string
 	course, when, where, name, state, ticket string // labels
-	registered, notRegistered                string // labels of names: the registered person's, and those for which the address was used again
+	registered, notRegistered                string // labels of the registered name, and of names for which the address was used again
 
 	place                            string // the label of a place on the waiting list
 	whenBefore, whereBefore, nowhere string // labels of the previous time and location, and the value for no location

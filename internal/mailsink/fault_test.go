@@ -14,7 +14,7 @@ import (
 	"github.com/lastseat/lastseat/internal/testwait"
 )
 
-func TestTheSinkRefusesAsItIsTold(t *testing.T) {
+func TestFaults(t *testing.T) {
 	t.Parallel()
 	grace := func(to string) bool { return strings.HasPrefix(to, "grace@") }
 	for name, c := range map[string]struct {

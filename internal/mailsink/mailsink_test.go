@@ -91,7 +91,7 @@ func TestClearForgetsMessagesAndNotTheirNumbers(t *testing.T) {
 	}
 }
 
-func TestWhatIsTooLargeIsRefused(t *testing.T) {
+func TestOversizedMessagesAreRefused(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	c := s.connect()

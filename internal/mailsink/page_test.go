@@ -194,7 +194,7 @@ func TestNothingInAMessageBecomesPartOfThePage(t *testing.T) {
 	}
 }
 
-func TestWhatIsNotThereIs404(t *testing.T) {
+func TestUnknownPagesAre404(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	s.receive(letter)

@@ -22,7 +22,7 @@ const (
 	ann   = "ann@example.org"
 	words = "not for " + ann + " with " + password // the text of a fake's refusal
 	long  = 2 * testwait.Limit                     // a timeout that must not expire
-	short = 2 * time.Second                        // a timeout that must expire, but not before a busy machine gets to the step that hangs
+	short = 2 * time.Second                        // a timeout that must expire, after a busy machine got to the step that hangs
 )
 
 // newClient returns a client with long timeouts, unless change sets others.
@@ -226,7 +226,7 @@ func TestSendToAnHonestServer(t *testing.T) {
 	})
 }
 
-func TestMessagesThatAreNone(t *testing.T) {
+func TestInvalidMessages(t *testing.T) {
 	t.Parallel()
 	f := newFake(t, nil)
 	c := newClient(t, f.address, nil)

@@ -195,9 +195,9 @@ func TestDeployedProgramsHaveNoCrashPoints(t *testing.T) {
 	}
 }
 
-// TestAPointThatThereIsNot checks that an unknown point ends the program at
+// TestAnUnknownCrashPoint checks that an unknown point ends the program at
 // once. Otherwise a test would wait in vain for the program to die.
-func TestAPointThatThereIsNot(t *testing.T) {
+func TestAnUnknownCrashPoint(t *testing.T) {
 	t.Parallel()
 	if _, err := crashing(); err != nil {
 		t.Fatal(err)

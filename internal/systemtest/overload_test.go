@@ -140,7 +140,7 @@ func (c *crush) acceptedPerSecond(from, to time.Time) float64 {
 
 // overloaded is what was observed during an overload.
 type overloaded struct {
-	saturated, accepted float64       // requests accepted per second: at the highest rate, and when offered three times that
+	saturated, accepted float64       // per second: at the highest rate, and when offered three times that
 	batch               float64       // requests per commit meanwhile
 	refusal             time.Duration // the 99th percentile of the time to a 503
 	acceptance          time.Duration // the longest time to a 202
