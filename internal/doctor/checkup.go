@@ -96,7 +96,7 @@ func (c *Checkup) hole(from, to int64) {
 	if from < to {
 		missing = fmt.Sprintf("tickets %d to %d are", from, to)
 	}
-	c.add(Hole, from, "%s missing from the line, so the tickets after the gap cannot be settled again", missing).blocks = from > c.run.Settled
+	c.add(Hole, from, "%s missing from the line, so the tickets after the hole cannot be settled again", missing).blocks = from > c.run.Settled
 	c.broken = true
 }
 

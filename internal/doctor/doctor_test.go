@@ -79,10 +79,10 @@ func TestCheckup(t *testing.T) {
 			register(3, "old", enroll.Rejected, enroll.AlreadyRegistered), register(4, "new", enroll.Rejected, enroll.AlreadyRegistered)),
 			"run go-1: ticket 3 is rejected (already_registered), but settling the line again makes it confirmed")
 	})
-	t.Run("does not settle beyond a gap", func(t *testing.T) {
+	t.Run("does not settle beyond a hole", func(t *testing.T) {
 		t.Parallel()
 		requireFound(t, check(unlimited(5, 2), register(1, "a", enroll.Confirmed, ""), register(4, "b", enroll.Rejected, enroll.Full), register(5, "c", enroll.Confirmed, "")),
-			"run go-1: tickets 2 to 3 are missing from the line, so the tickets after the gap cannot be settled again")
+			"run go-1: tickets 2 to 3 are missing from the line, so the tickets after the hole cannot be settled again")
 	})
 	t.Run("counts seats that no ticket has", func(t *testing.T) {
 		t.Parallel()

@@ -84,7 +84,7 @@ func waited(b enroll.Backlog) string {
 // reason says why a line is stuck, as far as the server shows it.
 func (t Trouble) reason(b enroll.Backlog, blocked bool) string {
 	if blocked {
-		return "tickets are missing, and no ticket after a gap is settled"
+		return "tickets are missing, and no ticket after a hole is settled"
 	}
 	for _, h := range t.Holders {
 		if h.Run == b.Run && !h.Line {
