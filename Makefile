@@ -1,6 +1,5 @@
-# Everything a developer does with lastseat. All of it works from any folder
-# (make -C), as root and as an ordinary user, and twice at the same time. It keeps
-# its files below .dev/.
+# The commands of development. Each works from any folder (make -C), as root or as an ordinary user, and several times at
+# once. Everything they create is below .dev/.
 
 GO       ?= go
 PORT     ?=
@@ -27,48 +26,48 @@ bench = exec cmd/dev/start.sh bench
 .DEFAULT_GOAL := help
 .PHONY: help run info test test-timing fuzz rush chaos oversell bench bench-against lint build
 
-help: ## this list
+help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-run: ## Postgres, Redis, API and worker in the foreground, with example courses (Ctrl-C stops it); PORT=8080: the API's
+run: ## run Postgres, Redis, API and worker in the foreground, with example courses; Ctrl-C stops them; PORT=8080 is the API's
 	@$(dev) run $(if $(PORT),-port=$(PORT))
 
-info: ## what make run has running: addresses, the organiser's token, commands to try
+info: ## print what make run has running: addresses, the organiser's token, commands to try
 	@$(dev) info
 
-test: ## the whole suite with -race; ARGS="-run Settle ./internal/enroll" for a part of it
+test: ## run all tests with -race; ARGS="-run Settle ./internal/enroll" runs a part
 	@$(dev) test $(ARGS)
 
-# Only the packages that have such tests are built. A test that compares durations and is not run here fails in `make test`.
-# These wait most of the time; those that keep the machine busy run alone (testwait.ParallelUnlessTiming).
+# Only packages with such tests are built. A test that compares durations under another name fails in `make test`. Most of
+# these tests wait most of the time; tests that keep the machine busy run alone (testwait.ParallelUnlessTiming).
 timed = $$(grep -rlE '^func TestTiming' --include='*_test.go' ./cmd ./internal | xargs -n 1 dirname | sort -u)
 
-test-timing: ## the promised times: the tests that compare durations, on a machine that does nothing else
+test-timing: ## run the tests that compare durations with the promised times; the machine should be idle
 	@export LASTSEAT_TEST_TIMING=1 && $(dev) test -count=1 -p=1 -parallel=4 -run='^TestTiming' $(timed)
 
-fuzz: ## every fuzz test for SECONDS=5, one after the other; says where failing inputs are saved
+fuzz: ## run every fuzz test for SECONDS=5, one after the other; prints where a failing input is saved
 	@$(dev) fuzz -seconds=$(or $(SECONDS),5)
 
-rush: ## PEOPLE=500 want SEATS=20 at once; WAITLIST=300 (or all) places to wait, CANCEL=0.3 of them cancel; JSON=1: numbers
+rush: ## PEOPLE=500 ask for SEATS=20 at once; WAITLIST=300 (or all) places, CANCEL=0.3 of the people cancel; JSON=1 prints numbers
 	@$(dev) rush -people=$(or $(PEOPLE),500) -seats=$(or $(SEATS),20) -waitlist=$(WAITLIST) -cancel=$(CANCEL) $(if $(JSON),-json)
 
-chaos: ## everything breaks for SECONDS=60 while people ask; then every promise is checked. SEED= repeats it; FAULTS=line_held,cut: only these; JSON=1: numbers
+chaos: ## break everything for SECONDS=60 while people ask, then check every promise; SEED= repeats it; FAULTS=line_held,cut selects faults; JSON=1 prints numbers
 	@$(dev) chaos -seconds=$(or $(SECONDS),60) $(if $(SEED),-seed=$(SEED)) $(if $(FAULTS),-faults=$(FAULTS)) $(if $(JSON),-json)
 
-oversell: ## the usual answers to the question of the last seat, then lastseat, asked by as many people
+oversell: ## compare the usual answers to the last seat with Lastseat, asked by as many people
 	@$(bench) oversell
 
-bench: ## lastseat beside the other answers, measured; QUICK=1: a smoke run; CASES=lone,grown RIVALS=guarded ROUNDS=3; JSON=1: numbers
+bench: ## measure Lastseat and the other answers; QUICK=1 is a smoke run; CASES=lone,grown RIVALS=guarded ROUNDS=3; JSON=1 prints numbers
 	@$(bench) measure $(if $(CASES),-cases=$(CASES)) $(if $(RIVALS),-rivals=$(RIVALS)) $(if $(ROUNDS),-rounds=$(ROUNDS)) $(if $(QUICK),-quick) $(if $(JSON),-json)
 
-bench-against: ## this tree beside COMMIT=abc123: CPU time per seated person in ROUNDS=10 rushes each, PEOPLE=5000; JSON=1: numbers
+bench-against: ## compare CPU time per seated person with COMMIT=abc123, in ROUNDS=10 rushes of PEOPLE=5000 each; JSON=1 prints numbers
 	@$(bench) against -commit=$(COMMIT) -rounds=$(or $(ROUNDS),10) -people=$(or $(PEOPLE),5000) $(if $(SEATS),-seats=$(SEATS)) $(if $(JSON),-json)
 
-lint: ## go vet, gofmt, golangci-lint
+lint: ## run go vet, gofmt and golangci-lint
 	CGO_ENABLED=0 $(GO) vet ./...
 	@unformatted=$$(gofmt -l .) && if [ -n "$$unformatted" ]; then echo "gofmt -w these:"; echo "$$unformatted"; exit 1; fi
 	CGO_ENABLED=0 $(GO) tool -modfile=tools/go.mod golangci-lint run
 
-build: ## api and worker into .dev/bin
+build: ## build api and worker into .dev/bin
 	@mkdir -p .dev/bin
 	CGO_ENABLED=0 $(GO) build -buildvcs=false -o .dev/bin/ ./cmd/api ./cmd/worker

@@ -78,7 +78,7 @@ func TestDockerfileBuildsWhatComposeRuns(t *testing.T) {
 
 // Every package that the programs need, and every file embedded there, must be
 // among what is copied and not among what .dockerignore keeps out.
-func TestDockerfileCopiesAllThatIsCompiled(t *testing.T) {
+func TestDockerfileCopiesEverythingThatIsCompiled(t *testing.T) {
 	t.Parallel()
 	d := readDockerfile(t)
 	if len(d.built) == 0 {

@@ -16,10 +16,10 @@ import (
 	"github.com/lastseat/lastseat/internal/postgres"
 )
 
-// errWrong is that the doctor found something wrong. It has said so.
+// errWrong means that the doctor has found, and printed, something wrong.
 var errWrong = errors.New("something is wrong")
 
-// doctorFlags are what stands behind `api doctor`.
+// doctorFlags are the flags of `api doctor`.
 type doctorFlags struct {
 	doctor.Options
 	json bool
@@ -40,15 +40,16 @@ func parseDoctor(args []string) (doctorFlags, error) {
 	return d, nil
 }
 
-// examine has the doctor check the ledger and says what it found. It returns
-// errWrong if something is wrong, and another error if it could not check all.
+// examine has the doctor check the ledger and writes the report. It returns
+// errWrong if something is wrong, and another error if not everything could be
+// checked.
 func examine(ctx context.Context, c config.Config, d doctorFlags, stdout io.Writer) error {
 	report, err := visit(ctx, c, d.Options)
 	var unwritten error
 	switch nothing := err != nil && report.Runs+len(report.Undone) == 0; {
 	case d.json:
 		unwritten = writeJSON(stdout, report, err)
-	case !nothing: // of which the error says all there is to say
+	case !nothing: // otherwise the error says everything
 		writeWords(stdout, report, d.Repair, err)
 	}
 	if wrong, _ := report.Wrong(); wrong > 0 {
@@ -60,12 +61,12 @@ func examine(ctx context.Context, c config.Config, d doctorFlags, stdout io.Writ
 	return errors.Join(err, unwritten)
 }
 
-// visit returns what the doctor found, and an error if not all could be checked
-// or done.
+// visit returns what the doctor found, and an error if not everything could be
+// checked or repaired.
 func visit(ctx context.Context, c config.Config, asked doctor.Options) (doctor.Report, error) {
 	o := options(c, 1)
 	o.Name = "doctor"
-	o.StatementTimeout = max(o.StatementTimeout, 30*time.Second) // nobody waits for it, and runs can be large
+	o.StatementTimeout = max(o.StatementTimeout, 30*time.Second) // no client waits, and runs can be large
 	store, err := postgres.Open(ctx, string(c.Postgres.URL), o)
 	if err != nil {
 		return doctor.Report{}, fmt.Errorf("postgres.url: %w", err)
@@ -91,7 +92,8 @@ func visit(ctx context.Context, c config.Config, asked doctor.Options) (doctor.R
 	return report, err
 }
 
-// verdict returns the doctor's verdict for programs, and in words.
+// verdict returns the doctor's verdict as a word for programs and as a
+// sentence.
 func verdict(r doctor.Report, err error) (word, sentence string) {
 	wrong, warnings := r.Wrong()
 	counts := fmt.Sprintf("runs checked: %d, findings: %d, warnings: %d", r.Runs, wrong, warnings)
@@ -105,8 +107,8 @@ func verdict(r doctor.Report, err error) (word, sentence string) {
 	}
 }
 
-// writeJSON writes the report as one object, whatever became of it. Neither the
-// settings nor the database quote a password in an error.
+// writeJSON writes the report as one JSON object, with or without an error. No
+// error of the settings or the database quotes a password.
 func writeJSON(w io.Writer, r doctor.Report, err error) error {
 	word, _ := verdict(r, err)
 	wrong, warnings := r.Wrong()
@@ -114,7 +116,7 @@ func writeJSON(w io.Writer, r doctor.Report, err error) error {
 	if err != nil {
 		said = err.Error()
 	}
-	// No lists are empty lists.
+	// Nil slices become empty lists.
 	r.Findings, r.Repairs, r.Undone = append([]doctor.Finding{}, r.Findings...), append([]doctor.Note{}, r.Repairs...), append([]doctor.Note{}, r.Undone...)
 	return json.NewEncoder(w).Encode(struct {
 		Verdict  string `json:"verdict"`         // sound, wrong, unchecked
@@ -147,8 +149,8 @@ func writeWords(w io.Writer, r doctor.Report, repair bool, err error) {
 	fmt.Fprintln(w, sentence)
 }
 
-// showProgress returns functions that show on a terminal how far long work has
-// come, and that wipe it out.
+// showProgress returns two functions: one shows progress on a terminal, the
+// other erases it.
 func showProgress(f *os.File) (show func(checked, runs int), clear func()) {
 	if info, err := f.Stat(); err != nil || info.Mode()&os.ModeCharDevice == 0 {
 		return nil, func() {}

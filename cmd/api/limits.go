@@ -11,18 +11,18 @@ import (
 	"github.com/lastseat/lastseat/internal/taskqueue"
 )
 
-// limits are how many connections the API keeps open for people, and how many of
-// them may hold a poll. The others are for requests that are answered at once.
+// limits are the most connections to the API at once, and the most of them that
+// may hold a poll. The rest serves requests that are answered at once.
 type limits struct{ connections, polls int }
 
-// findLimits returns the limits that the configuration asks for, or as much as
-// the system's limit on open files allows.
+// findLimits returns the configured limits, or lower ones if the system's limit
+// on open files requires it.
 func findLimits(c config.Config, redis taskqueue.Redis, log *slog.Logger) (limits, error) {
 	var files syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &files); err != nil {
-		return limits{}, fmt.Errorf("asking for the limit on open files: %w", err)
+		return limits{}, fmt.Errorf("reading the limit on open files: %w", err)
 	}
-	open := int(min(files.Cur, 1<<30)) // which may be "infinity"
+	open := int(min(files.Cur, 1<<30)) // files.Cur may mean infinity
 	l, err := limitsFor(c, open, redis.PoolSize())
 	if err != nil {
 		return limits{}, err
@@ -34,14 +34,14 @@ func findLimits(c config.Config, redis taskqueue.Redis, log *slog.Logger) (limit
 
 func limitsFor(c config.Config, files, redisPool int) (limits, error) {
 	const (
-		redisPools = 2  // that of messages and that of the queues' page
+		redisPools = 2  // for messages, and for asynqmon
 		others     = 64 // logs, listeners, subscriptions, and connections that are being closed
-		least      = 16 // connections for people
-		reserve    = 8  // one in so many never holds a poll
+		least      = 16 // the fewest connections for clients
+		reserve    = 8  // one connection in this many never holds a poll
 	)
 	own := c.Intake.Committers + int(c.Postgres.MaxConns) + redisPools*redisPool + ops.AdminConnections + httpserver.Refusing + others
 	if files < own+least {
-		return limits{}, fmt.Errorf("the limit on open files (ulimit -n) is %d: with these settings the api needs %d or more", files, own+least)
+		return limits{}, fmt.Errorf("the limit on open files (ulimit -n) is %d: with these settings the api needs at least %d", files, own+least)
 	}
 	connections := min(c.API.MaxConnections, files-own)
 	return limits{connections, connections - (connections+reserve-1)/reserve}, nil

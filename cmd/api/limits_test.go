@@ -19,7 +19,7 @@ func TestLimits(t *testing.T) {
 			t.Errorf("with %d open files: %+v, %v, want %+v", files, got, err, want)
 		}
 	}
-	if _, err := limitsFor(c, 227, 20); err == nil || !strings.Contains(err.Error(), "needs 228") {
+	if _, err := limitsFor(c, 227, 20); err == nil || !strings.Contains(err.Error(), "needs at least 228") {
 		t.Errorf("with too few open files: %v", err)
 	}
 }

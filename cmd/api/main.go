@@ -1,5 +1,5 @@
-// Command api is the door: it accepts requests into the lines and tells people
-// where they stand.
+// Command api serves the HTTP API: it accepts requests into the lines and
+// answers where they stand. It also migrates the database and runs the doctor.
 package main
 
 import (
@@ -47,7 +47,7 @@ func main() {
 	case errors.Is(err, errUsage):
 		fmt.Fprint(os.Stderr, usage)
 		os.Exit(2)
-	case errors.Is(err, errWrong): // the doctor has said what
+	case errors.Is(err, errWrong): // the report says what
 		os.Exit(3)
 	case err != nil:
 		fmt.Fprintln(os.Stderr, "api:", err)
@@ -108,7 +108,7 @@ func migrate(ctx context.Context, c config.Config, log *slog.Logger) error {
 	return nil
 }
 
-// options returns the database options with so many connections.
+// options returns the database options for a pool with this many connections.
 func options(c config.Config, conns int) postgres.Options {
 	return postgres.Options{
 		Name:                     "api",

@@ -29,7 +29,8 @@ import (
 
 // serve runs the API until ctx ends.
 func serve(ctx context.Context, c config.Config, log *slog.Logger) error {
-	// Accepting has connections of its own: no crowd of readers can take them.
+	// Accepting has its own connections, so a crowd of readers cannot take
+	// them.
 	ledger, err := postgres.Open(ctx, string(c.Postgres.URL), options(c, c.Intake.Committers))
 	if err != nil {
 		return fmt.Errorf("postgres.url: %w", err)
@@ -66,11 +67,11 @@ func serve(ctx context.Context, c config.Config, log *slog.Logger) error {
 	w := watch.New(store, watch.Limits{Total: limits.polls, PerRegistration: c.API.MaxPolls}, log)
 	promauto.With(reg).NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "lastseat_people_waiting",
-		Help: "People whose poll is held until their registration changes.",
+		Help: "Polls that are held until their registration changes.",
 	}, func() float64 { return float64(w.Waiting()) })
 	refused := promauto.With(reg).NewCounter(prometheus.CounterOpts{
 		Name: "lastseat_connections_refused_total",
-		Help: "Connections that were answered 503 because as many as may be were open.",
+		Help: "Connections that were answered 503 because too many were open.",
 	})
 	from, err := mail.ParseAddress(c.Mail.From)
 	if err != nil {
@@ -95,16 +96,17 @@ func serve(ctx context.Context, c config.Config, log *slog.Logger) error {
 
 	door, err := net.Listen("tcp", c.API.Listen)
 	if err != nil {
-		return fmt.Errorf("listening for people: %w", err)
+		return fmt.Errorf("api.listen: %w", err)
 	}
 	back, err := net.Listen("tcp", c.API.AdminListen)
 	if err != nil {
-		return fmt.Errorf("listening for operators: %w", err)
+		return fmt.Errorf("api.admin_listen: %w", err)
 	}
 	log.Info("listening", "api", door.Addr().String(), "admin", back.Addr().String())
 
-	// It stops from the front to the back: balancers told, no new requests, those
-	// in flight answered, what they wait for committed, what was committed enqueued.
+	// The parts stop from front to back: /readyz turns 503, the listener
+	// closes, requests in flight get their answers, waiting requests are
+	// committed, and committed bundles are enqueued.
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	committing, stopCommitting := context.WithCancel(context.WithoutCancel(ctx))
@@ -118,7 +120,7 @@ func serve(ctx context.Context, c config.Config, log *slog.Logger) error {
 			Handler:           api,
 			ReadHeaderTimeout: c.API.ReadHeaderTimeout,
 			ReadTimeout:       c.API.ReadTimeout,
-			WriteTimeout:      c.API.MaxWait + 2*c.Intake.CommitTimeout + 10*time.Second, // a POST waits for one commit and has one
+			WriteTimeout:      c.API.MaxWait + 2*c.Intake.CommitTimeout + 10*time.Second, // a POST waits for two commits
 			IdleTimeout:       c.API.IdleTimeout,
 			ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelDebug),
 		}

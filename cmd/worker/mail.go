@@ -16,8 +16,8 @@ import (
 	"github.com/lastseat/lastseat/internal/smtp"
 )
 
-// newSend returns what sends a mail, and a function that says goodbye to the
-// mail server.
+// newSend returns a function that sends a mail, and a function that closes the
+// connections to the mail server.
 func newSend(c config.Config) (send mailqueue.Send, quit func(), err error) {
 	from, err := netmail.ParseAddress(c.Mail.From)
 	if err != nil {
@@ -49,9 +49,9 @@ func newSend(c config.Config) (send mailqueue.Send, quit func(), err error) {
 	}, func() { _ = server.Close() }, nil
 }
 
-// warnOfMail says so if mails are handed to another machine while what they say
-// of this one leads nowhere from there: it works with every mail, and helps
-// nobody.
+// warnOfMail logs a warning if mails go to another machine while the sender or
+// the links in them still name this one. Sending would work, but nobody could
+// reply or open a link.
 func warnOfMail(c config.Config, log *slog.Logger) {
 	server, _, _ := net.SplitHostPort(c.Mail.Server) // all three were validated
 	if config.IsThisMachine(server) {
@@ -65,6 +65,6 @@ func warnOfMail(c config.Config, log *slog.Logger) {
 		local = append(local, "api.public_url")
 	}
 	if local != nil {
-		log.Warn("mails leave this machine, and these settings still name it", "settings", local)
+		log.Warn("mails leave this machine, but these settings still name it", "settings", local)
 	}
 }

@@ -13,7 +13,7 @@ func TestWarnOfMail(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		name, server, from, public string
-		want                       string // empty = nothing is said
+		want                       string // empty = no warning
 	}{
 		{"the defaults", "127.0.0.1:1025", "Lastseat <lastseat@localhost>", "http://127.0.0.1:8080", ""},
 		{"a server here by name", "localhost:25", "Lastseat <lastseat@localhost>", "http://localhost", ""},

@@ -1,5 +1,5 @@
-// Command worker serves the lanes: it settles the lines of the runs that have
-// work, one request after the other.
+// Command worker serves lanes: it settles the lines of the runs that have work,
+// in ticket order. It also ends waiting lists and sends the mails.
 package main
 
 import (

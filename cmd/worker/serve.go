@@ -92,13 +92,13 @@ func serve(ctx context.Context, c config.Config, log *slog.Logger) error {
 
 	back, err := net.Listen("tcp", c.Worker.AdminListen)
 	if err != nil {
-		return fmt.Errorf("listening for operators: %w", err)
+		return fmt.Errorf("worker.admin_listen: %w", err)
 	}
 	warnOfMail(c, log)
 	log.Info("listening", "admin", back.Addr().String())
 
-	// It stops from the front to the back: lanes end, what they settle is
-	// written, what was written is announced.
+	// The parts stop from front to back: lanes end, settlements under way are
+	// committed, and committed ones are announced.
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	settling, stopSettling := context.WithCancel(context.WithoutCancel(ctx))

@@ -1,8 +1,8 @@
 // Package calendar writes the calendar entry of a registration (RFC 5545).
 //
-// It owns what an entry says and what it must keep to itself: calendars get
-// shared, so neither the registration's id nor its link stands in one. It must
-// not know how an entry travels: the HTTP API serves it and mails carry it.
+// It owns what an entry says, and what it must not say: people share calendars,
+// so an entry holds neither the registration's id nor its link. It must not
+// know how an entry travels; the HTTP API serves it, and mails carry it.
 package calendar
 
 import (
@@ -18,36 +18,37 @@ import (
 	"github.com/lastseat/lastseat/internal/enroll"
 )
 
-// Method is what a calendar shall do with an entry (RFC 5546, 1.4).
+// Method is what a calendar must do with an entry (RFC 5546, 1.4).
 type Method string
 
 // The methods.
 const (
-	Publish Method = "PUBLISH" // add it, or replace what is there
-	Cancel  Method = "CANCEL"  // strike it out
+	Publish Method = "PUBLISH" // add the event, or replace it
+	Cancel  Method = "CANCEL"  // remove the event
 )
 
 // ContentType returns the media type of an entry, with its parameters.
 func (m Method) ContentType() string { return "text/calendar; charset=utf-8; method=" + string(m) }
 
-// Organiser is who calls people together. Its fields are those of a
+// Organiser is the organiser of an event. Its fields are those of
 // net/mail.Address.
 type Organiser struct{ Name, Address string }
 
-// uidSpace keeps the UIDs of entries apart from other UUIDs made of the same
-// ids.
+// uidSpace distinguishes the UIDs of entries from other UUIDs made from the
+// same ids.
 var uidSpace = uuid.MustParse("0e9c6b52-5b86-4d0f-9a57-1b8f2f6f3c41")
 
-// Entry returns the entry of a registration. The organiser is the
-// installation's; what the course says of its own goes before it. The instant
-// is that of writing the entry.
+// Entry returns the calendar entry of a registration, written at the given
+// instant. o is the installation's organiser; the course's own name and reply
+// address take precedence.
 //
-// The UID is the same for every entry of one registration, whatever else
-// changes. It is a hash, since the id is all that somebody needs to act for the
-// person, and it has no host name (RFC 7986, 5.3).
+// All entries of one registration have the same UID. It is a hash of the id,
+// because the id is the person's credential, and it has no host name (RFC 7986,
+// 5.3).
 func Entry(method Method, e enroll.Enrolment, o Organiser, at time.Time) []byte {
 	run := e.For
-	// A cancellation has to be later than what it cancels (RFC 5546, 2.1.4).
+	// A cancellation needs a higher sequence than the entry it removes (RFC
+	// 5546, 2.1.4).
 	sequence, status := 2*run.Revision, ics.ObjectStatusConfirmed
 	if method == Cancel {
 		sequence, status = 2*run.Revision+1, ics.ObjectStatusCancelled
@@ -67,14 +68,14 @@ func Entry(method Method, e enroll.Enrolment, o Organiser, at time.Time) []byte 
 	}
 	setOrganiser(event, run, o)
 	event.SetStatus(status)
-	event.SetClass(ics.ClassificationPrivate) // who goes where is for the person to tell
+	event.SetClass(ics.ClassificationPrivate) // where a person goes is private
 	event.SetTimeTransparency(ics.TransparencyOpaque)
 	return []byte(c.Serialize(ics.WithNewLineWindows))
 }
 
-// setOrganiser writes the ORGANIZER property. The library escapes parameters
-// with backslashes, which are plain characters there (RFC 5545, 3.2), so the
-// parameter comes with the name of the property, which is written as it is.
+// setOrganiser sets the ORGANIZER property. golang-ical escapes parameters with
+// backslashes, which are ordinary characters there (RFC 5545, 3.2). So the
+// parameter becomes part of the property's name, which is written unchanged.
 func setOrganiser(event *ics.VEvent, run enroll.Run, o Organiser) {
 	property := string(ics.ComponentPropertyOrganizer)
 	if name := parameter(cmp.Or(run.Organiser, o.Name)); name != "" {
@@ -88,9 +89,9 @@ func setOrganiser(event *ics.VEvent, run enroll.Run, o Organiser) {
 	event.SetProperty(ics.ComponentProperty(property), address)
 }
 
-// text returns what a TEXT value can hold (RFC 5545, 3.3.11): lines end with
-// LF, which the library escapes, and there are no other control characters than
-// tabs.
+// text returns s as a TEXT value can hold it (RFC 5545, 3.3.11): lines end with
+// LF, which golang-ical escapes, and tabs are the only other control
+// characters.
 func text(s string) string {
 	s = strings.ReplaceAll(strings.ToValidUTF8(s, "\ufffd"), "\r\n", "\n")
 	return strings.Map(func(r rune) rune {
@@ -104,8 +105,8 @@ func text(s string) string {
 	}, s)
 }
 
-// parameter returns what can stand in a quoted parameter value (RFC 5545,
-// 3.2): it has no way to say a quote or a line end.
+// parameter returns s as a quoted parameter value can hold it (RFC 5545, 3.2),
+// without quotes and line ends.
 func parameter(s string) string {
 	return strings.TrimSpace(strings.Map(func(r rune) rune {
 		switch {

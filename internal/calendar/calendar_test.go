@@ -34,7 +34,8 @@ func enrolment() enroll.Enrolment {
 	}
 }
 
-// parse reads what must be one event, and checks the form of the bytes.
+// parse parses an entry that must hold one event, and checks the form of its
+// bytes.
 func parse(t rapid.TB, entry []byte) (*parser.Calendar, parser.Event) {
 	t.Helper()
 	lines := strings.Split(string(entry), "\r\n")
@@ -91,7 +92,7 @@ TRANSP:OPAQUE
 END:VEVENT
 END:VCALENDAR
 `},
-		{"strikes out one that is cancelled", calendar.Cancel, `BEGIN:VCALENDAR
+		{"removes a cancelled registration", calendar.Cancel, `BEGIN:VCALENDAR
 VERSION:2.0
 PRODID:-//Lastseat//Lastseat//EN
 METHOD:CANCEL
@@ -169,7 +170,7 @@ func TestEntry_replaces_the_entry_before_it(t *testing.T) {
 	e := enrolment()
 	uid, last := "", -1
 	for revision := range 3 {
-		// Whatever a course may change leaves the UID alone.
+		// No change of the course may change the UID.
 		e.For.Revision, e.For.ReplyTo = revision, strings.Repeat("x", revision)+"@school.example"
 		for _, method := range []calendar.Method{calendar.Publish, calendar.Cancel} {
 			c, event := parse(t, calendar.Entry(method, e, house, at))
@@ -190,7 +191,7 @@ func TestEntry_replaces_the_entry_before_it(t *testing.T) {
 	}
 	e.ID = uuid.New()
 	if _, event := parse(t, calendar.Entry(calendar.Publish, e, house, at)); value(t, event, "UID") == uid {
-		t.Error("two registrations have one UID")
+		t.Error("two registrations have the same UID")
 	}
 }
 
@@ -200,7 +201,7 @@ func TestEntry_keeps_the_id_and_the_person_to_itself(t *testing.T) {
 	entry := strings.ToLower(string(calendar.Entry(calendar.Publish, e, house, at)))
 	for _, secret := range []string{e.ID.String(), strings.ReplaceAll(e.ID.String(), "-", ""), e.ID.String()[:8], "ada", "registrations"} {
 		if strings.Contains(entry, secret) {
-			t.Errorf("the entry has %q in it:\n%s", secret, entry)
+			t.Errorf("the entry holds %q:\n%s", secret, entry)
 		}
 	}
 }

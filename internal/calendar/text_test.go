@@ -51,11 +51,12 @@ func TestEntry_keeps_any_text(t *testing.T) {
 	})
 }
 
-// checkTexts states what holds for every text that somebody may type for a
+// checkTexts checks what holds for every text that an operator may enter for a
 // course.
 func checkTexts(t rapid.TB, title, location, organiser, replyTo string) {
 	t.Helper()
-	// Every line end becomes LF, and what TEXT cannot hold a blank.
+	// Every line end becomes LF, and every character that TEXT cannot hold
+	// becomes a blank.
 	want := func(s string) string {
 		return strings.Map(func(r rune) rune {
 			if unicode.IsControl(r) && r != '\n' && r != '\t' {
@@ -82,7 +83,7 @@ func checkTexts(t rapid.TB, title, location, organiser, replyTo string) {
 		t.Fatalf("the organiser %q at %q is %+v", organiser, replyTo, by)
 	}
 	if _, err := enroll.ParseAddress(replyTo); err != nil && by.Value != "mailto:"+house.Address {
-		t.Errorf("answers go to %q", by.Value)
+		t.Errorf("replies go to %q", by.Value)
 	}
 }
 

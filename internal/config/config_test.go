@@ -42,7 +42,7 @@ func fieldsOf(c *config.Config) []field {
 	return all
 }
 
-// withURL returns the defaults as Load returns them when only the required URL is given.
+// withURL returns what Load returns when only the required URL is given.
 func withURL() config.Config {
 	c := config.Default()
 	c.Postgres.URL, c.Postgres.LockURL = someURL, someURL
@@ -139,7 +139,7 @@ func TestEverySettingIsDocumentedInTheFile(t *testing.T) {
 			t.Errorf("%s has no comment", f.key)
 		}
 		if f.value.CanInt() == (f.bounds == "") {
-			t.Errorf("%s: numbers and durations have bounds, and nothing else has; this has %q", f.key, f.bounds)
+			t.Errorf("%s: only numbers and durations have bounds; this has %q", f.key, f.bounds)
 		}
 		if stated := boundsPattern.FindString(comment); stated != f.bounds {
 			t.Errorf("the comment of %s says %q, the bounds are %q", f.key, stated, f.bounds)
@@ -180,7 +180,7 @@ func TestBoundsIncludeBothEndsAndNothingBeyond(t *testing.T) {
 			t.Parallel()
 			low, high, _ := strings.Cut(f.bounds, "..")
 			below, above := beyond(t, f, low, -1), beyond(t, f, high, +1)
-			// Keeps the rules between two settings out of the way.
+			// These values keep the rules between two settings satisfied.
 			environ := []string{giveURL, "LASTSEAT_POSTGRES_STATEMENT_TIMEOUT=5m", "LASTSEAT_POSTGRES_LOCK_TIMEOUT=100ms", "LASTSEAT_INTAKE_COMMIT_TIMEOUT=1m",
 				"LASTSEAT_WORKER_SWEEP_INTERVAL=100ms", "LASTSEAT_WORKER_SWEEP_ALL_INTERVAL=10m",
 				"LASTSEAT_MAIL_RETRY_MIN=100ms", "LASTSEAT_MAIL_RETRY_MAX=1h"}

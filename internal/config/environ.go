@@ -12,7 +12,8 @@ const (
 	maxSecretBytes = 64 << 10
 )
 
-// readEnviron overrides settings with environment variables, and reports those that look like ours and are not.
+// readEnviron overrides settings with environment variables. It reports
+// variables that begin like ours but are unknown.
 func (l *loader) readEnviron(environ []string) {
 	ours := map[string]string{}
 	for _, entry := range environ {
@@ -31,7 +32,7 @@ func (l *loader) readEnviron(environ []string) {
 		switch {
 		case value != "" && path != "":
 			s.source = s.variable
-			l.fault(s, "is set, and so is %s; only one may be", s.variable+fileSuffix)
+			l.fault(s, "is set although %s is set, too; set only one of them", s.variable+fileSuffix)
 		case path != "":
 			l.readSecret(s, path)
 		case value != "" && s.isList():
@@ -47,24 +48,26 @@ func (l *loader) readEnviron(environ []string) {
 	}
 }
 
-// readSecret overrides a setting with the content of the file that its …_FILE variable names.
+// readSecret overrides a setting with the content of the file that its …_FILE
+// variable names.
 func (l *loader) readSecret(s *setting, path string) {
 	s.source = s.variable + fileSuffix
 	data, err := readBounded(path, maxSecretBytes)
 	if err != nil {
-		l.fault(s, "the file it names cannot be read: %v", err)
+		l.fault(s, "names a file that cannot be read: %v", err)
 		return
 	}
 	text := strings.TrimRight(string(data), "\r\n")
 	if text == "" {
-		l.fault(s, "the file it names is empty")
+		l.fault(s, "names a file that is empty")
 		return
 	}
 	l.assign(s, s.source, text)
 }
 
-// foreign reports whether a LASTSEAT_ variable belongs to something other than this package: the commands' own name for
-// the file, the development stack, the tests.
+// foreign tells whether a LASTSEAT_ variable is none of this package's
+// business: LASTSEAT_CONFIG, and the variables of the development stack and of
+// the tests.
 func foreign(name string) bool {
 	return name == prefix+"CONFIG" || strings.HasPrefix(name, prefix+"DEV_") || strings.HasPrefix(name, prefix+"TEST_")
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/lastseat/lastseat/internal/config"
 )
 
-// requireLines asserts that an error is one of ours, with a line for each fault.
+// requireLines asserts that an error is a *config.Error with a line for each fault.
 func requireLines(t *testing.T, err error) {
 	t.Helper()
 	var faults *config.Error
@@ -24,8 +24,8 @@ func requireLines(t *testing.T, err error) {
 	}
 }
 
-// requireSame asserts that every number of a configuration lies within its
-// bounds, and that what is printed of it, given by the environment, is the same
+// requireSame asserts that every number of a configuration is within its bounds,
+// and that its printed values, given in the environment, make the same
 // configuration.
 func requireSame(t *testing.T, got config.Config) {
 	t.Helper()
@@ -54,8 +54,7 @@ func requireSame(t *testing.T, got config.Config) {
 	}
 }
 
-// FuzzEnvironment gives one setting after the other a value with a password in
-// it.
+// FuzzEnvironment gives each setting in turn a value that holds a password.
 func FuzzEnvironment(f *testing.F) {
 	const password = "hunter2"
 	settings := fieldsOf(&config.Config{})
@@ -86,8 +85,8 @@ func FuzzEnvironment(f *testing.F) {
 	})
 }
 
-// FuzzSecretFile: a secret in a file is the same secret as in the environment,
-// but for the line end behind it.
+// FuzzSecretFile compares a secret in a file with the same secret in the
+// environment. Only the line end at the end of the file may differ.
 func FuzzSecretFile(f *testing.F) {
 	for _, seed := range []string{"", "\n", someURL, someURL + "\n", someURL + "\r\n\r\n", "\n" + someURL, " " + someURL, "postgres://h/\x00", "\xff", "hunter2"} {
 		f.Add([]byte(seed))
@@ -106,8 +105,8 @@ func FuzzSecretFile(f *testing.F) {
 	})
 }
 
-// FuzzVariable: a name that looks like ours and is not is a fault that does not
-// tell its value.
+// FuzzVariable checks that an unknown variable that begins like ours is a fault,
+// and that the fault does not quote its value.
 func FuzzVariable(f *testing.F) {
 	for _, seed := range []string{"", "LASTSEAT_", "LASTSEAT_CONFIG", "LASTSEAT_CONFIGS", "LASTSEAT_DEV_X", "LASTSEAT_POSTGRES_URL_FILE", "LASTSEAT_LOG_LEVEL_FILE", "LASTSEAT_A\nB", "LASTSEAT_postgres_url", "HOME", "LASTSEAT_\xff", "lastseat_log_level"} {
 		f.Add(seed, "x")

@@ -6,23 +6,28 @@ import (
 	"strings"
 )
 
-// Error is what Load returns: everything that is wrong with the configuration. It never holds the value of a Secret.
+// Error lists everything that is wrong with a configuration. It never holds the
+// value of a Secret.
 type Error struct {
-	// Faults has at least one element: those of the file first, then those of the environment, then those of the values.
+	// Faults has at least one element. Faults of the file come first, then
+	// faults of the environment, then faults of values.
 	Faults []Fault
 }
 
 // Fault is one thing that is wrong with the configuration.
 type Fault struct {
-	// Key is the setting as the file names it ("postgres.url"); empty if the fault belongs to none.
+	// Key is the setting as the file names it, such as "postgres.url"; empty if
+	// the fault is not about a setting.
 	Key string
-	// Source is where the faulty value stands, or where a missing one could: a line of the file, or a variable.
+	// Source is where the value is, or where a missing one can be given: a line
+	// of the file, or a variable.
 	Source string
-	// Text says what is wrong, and what would be right.
+	// Text says what is wrong, and what is allowed.
 	Text string
 }
 
-// Error returns one line that counts the faults, and below it one indented line for each.
+// Error returns a line that counts the faults, followed by an indented line for
+// each.
 func (e *Error) Error() string {
 	var b strings.Builder
 	if len(e.Faults) == 1 {
@@ -46,8 +51,9 @@ func (f Fault) String() string {
 
 var namePattern = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,80}$`)
 
-// shown returns a key or variable that an operator made up, for use in a fault. What does not look like a name is
-// withheld: a URL in the wrong place of a file reads as a key, with a password in it.
+// shown returns an unknown key or variable for use in a fault. It withholds
+// anything that does not look like a name: a URL in the wrong place of a file
+// is read as a key, and may hold a password.
 func shown(name string) string {
 	if namePattern.MatchString(name) {
 		return name

@@ -60,9 +60,9 @@ worker: 3
 	wantFaults(t, file, environ,
 		"log.colour (line 3 of NAME): unknown key",
 		`postgres.max_conns (line 5 of NAME): must be a whole number, not "many"`,
-		"postgres.lock_timeout (line 7 of NAME): is given twice, first in line 6",
+		"postgres.lock_timeout (line 7 of NAME): is duplicated; line 6 has it, too",
 		"postgress (line 8 of NAME): unknown section",
-		"redis.timeout (line 10 of NAME): has no value; leave the line out to get the default",
+		"redis.timeout (line 10 of NAME): has no value; remove the line to get the default",
 		"api.admin_hosts (line 12 of NAME): must be a list: [a, b]",
 		"api.idle_timeout (line 13 of NAME): must be one plain value",
 		`api.read_timeout (line 14 of NAME): must be a duration with a unit, such as 500ms, 10s or 2m, not "10"`,
@@ -72,8 +72,8 @@ worker: 3
 		"LASTSEAT_POSTGRS_URL: unknown variable",
 		"api.max_wait (LASTSEAT_API_MAX_WAIT): must be 0s..25s, not 26s",
 		`log.level (line 2 of NAME): must be one of debug, info, warn, error, not "verbose"`,
-		"postgres.url (LASTSEAT_POSTGRES_URL): missing: give postgres://user:password@host:port/database, or in "+
-			"LASTSEAT_POSTGRES_URL_FILE the name of a file that holds it",
+		"postgres.url (LASTSEAT_POSTGRES_URL): is missing: set it to postgres://user:password@host:port/database, or set "+
+			"LASTSEAT_POSTGRES_URL_FILE to the name of a file that holds it",
 		"postgres.statement_timeout (LASTSEAT_POSTGRES_STATEMENT_TIMEOUT): must not be less than postgres.lock_timeout, "+
 			"which is 20s; it is 5s",
 		"intake.commit_timeout (LASTSEAT_INTAKE_COMMIT_TIMEOUT): must be more than twice postgres.lock_timeout, "+
@@ -130,7 +130,7 @@ func TestBadValuesAreRefused(t *testing.T) {
 			`must list host names without a port, such as metrics.example.org, not "http://worker-1"`,
 		},
 		"short organisers' token":               {"api.organiser_token", "0123456789abcde", "must have 16 to 1024 characters, or be empty"},
-		"organisers' token of words":            {"api.organiser_token", "let me in please!", "may contain printable ASCII characters only, and no blanks"},
+		"organisers' token of words":            {"api.organiser_token", "let me in please!", "must contain only printable ASCII characters, and no blanks"},
 		"mail server without port":              {"mail.server", "mail.example.org", `must be host:port, not "mail.example.org"`},
 		"mail server without host":              {"mail.server", ":25", `must be host:port with the name or the IP address of a host, not ":25"`},
 		"mail server with a blank":              {"mail.server", "mail .example.org:25", `must be host:port with the name or the IP address of a host, not "mail .example.org:25"`},
@@ -154,10 +154,10 @@ func TestBadValuesAreRefused(t *testing.T) {
 	}
 }
 
-func TestAMailPasswordIsNotSentAsItIs(t *testing.T) {
+func TestAMailPasswordNeedsTLS(t *testing.T) {
 	t.Parallel()
 	login := []string{giveURL, "LASTSEAT_MAIL_USERNAME=seats", "LASTSEAT_MAIL_PASSWORD=secret"}
-	fault := "mail.tls (LASTSEAT_MAIL_TLS): must not be none where mail.username logs in to another machine"
+	fault := "mail.tls (LASTSEAT_MAIL_TLS): must not be none when mail.username logs in to another machine"
 	for server, want := range map[string]string{"mail.example.org:25": fault, "10.0.0.1:25": fault, "127.0.0.1:25": "", "localhost:25": "", "[::1]:25": ""} {
 		environ := append(slices.Clone(login), "LASTSEAT_MAIL_SERVER="+server)
 		if want != "" {
@@ -174,12 +174,12 @@ func TestAMailPasswordIsNotSentAsItIs(t *testing.T) {
 func TestALoginHasANameAndAPassword(t *testing.T) {
 	t.Parallel()
 	wantFaults(t, "", []string{giveURL, "LASTSEAT_MAIL_USERNAME=seats"},
-		"mail.password (LASTSEAT_MAIL_PASSWORD): is missing, while mail.username is given")
+		"mail.password (LASTSEAT_MAIL_PASSWORD): is missing although mail.username is given")
 	wantFaults(t, "", []string{giveURL, "LASTSEAT_MAIL_PASSWORD=secret"},
-		"mail.username (LASTSEAT_MAIL_USERNAME): is missing, while mail.password is given")
+		"mail.username (LASTSEAT_MAIL_USERNAME): is missing although mail.password is given")
 }
 
-func TestMailServersThatCanBe(t *testing.T) {
+func TestValidMailServers(t *testing.T) {
 	t.Parallel()
 	for _, server := range []string{"mailpit:1025", "mail_server-1:25", "MAIL.example.org.:587", "10.0.0.1:25", "[::1]:25", "[fe80::1%eth0]:25", "xn--strae-oqa.example:465"} {
 		if _, err := config.Load("", []string{giveURL, "LASTSEAT_MAIL_SERVER=" + server}); err != nil {
@@ -193,7 +193,7 @@ func TestBadFilesAreRefusedTogetherWithTheRest(t *testing.T) {
 	tests := map[string]struct{ content, want string }{
 		"broken YAML":      {"log:\n  level: [info\n", "NAME: is not valid YAML"},
 		"too large":        {strings.Repeat("#", 1<<20+1), "NAME: cannot be read: it is larger than 1048576 bytes"},
-		"second document":  {"log:\n  level: info\n---\nlog:\n", "NAME: holds a second YAML document; there can be one"},
+		"second document":  {"log:\n  level: info\n---\nlog:\n", "NAME: begins a second YAML document; only one is allowed"},
 		"no mapping":       {"- log\n", "NAME: must hold keys and values"},
 		"an alias":         {"log:\n  level: *x\n", "must be one plain value"},
 		"null in the list": {"api:\n  admin_hosts: [~]\n", "must be a list of plain values"},

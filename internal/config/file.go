@@ -13,8 +13,9 @@ import (
 
 const maxFileBytes = 1 << 20
 
-// file is a configuration file being read. It walks the syntax tree itself, because the library's own strict decoding
-// stops at the first fault and quotes the lines around it, secrets included.
+// file is a configuration file being read. It walks the syntax tree itself,
+// because the library's strict decoding stops at the first fault and quotes the
+// lines around it, secrets included.
 type file struct {
 	*loader
 	name  string
@@ -29,8 +30,9 @@ func (l *loader) readFile(name string) {
 		f.report("", 0, "cannot be read: %v", err)
 		return
 	}
-	data = bytes.TrimPrefix(data, []byte("\ufeff")) // a byte-order mark, which the parser takes for part of a key
-	// Duplicates are allowed here and reported by each, with the other faults.
+	data = bytes.TrimPrefix(data, []byte("\ufeff")) // the parser takes a byte-order mark for part of a key
+	// The parser allows duplicate keys; each reports them with the other
+	// faults.
 	tree, err := parser.ParseBytes(data, 0, parser.AllowDuplicateMapKey())
 	if err != nil {
 		line, text := syntaxFault(err)
@@ -43,7 +45,7 @@ func (l *loader) readFile(name string) {
 			continue
 		}
 		if documents++; documents > 1 {
-			f.report("", lineOf(doc.Body), "holds a second YAML document; there can be one")
+			f.report("", lineOf(doc.Body), "begins a second YAML document; only one is allowed")
 			return
 		}
 		f.each("", doc.Body, f.section)
@@ -70,7 +72,7 @@ func (f *file) value(key string, line int, value ast.Node) {
 	}
 	s.source = f.at(line)
 	if _, empty := value.(*ast.NullNode); empty {
-		f.fault(s, "has no value; leave the line out to get the default")
+		f.fault(s, "has no value; remove the line to get the default")
 		return
 	}
 	if s.isList() {
@@ -97,8 +99,9 @@ func (f *file) value(key string, line int, value ast.Node) {
 	f.assign(s, s.source, text)
 }
 
-// each calls read for every key of a mapping, with the full key, and reports keys that are given twice. Nothing at all is
-// an empty mapping: a section whose lines are all commented out.
+// each calls read with every full key of a mapping, and reports keys that are
+// given twice. A null is an empty mapping: a section whose lines are all
+// commented out.
 func (f *file) each(section string, node ast.Node, read func(key string, line int, value ast.Node)) {
 	if _, empty := node.(*ast.NullNode); empty {
 		return
@@ -114,7 +117,7 @@ func (f *file) each(section string, node ast.Node, read func(key string, line in
 			key = section + "." + key
 		}
 		if first, twice := f.lines[key]; twice {
-			f.report(shown(key), line, "is given twice, first in line %d", first)
+			f.report(shown(key), line, "is duplicated; line %d has it, too", first)
 		} else {
 			f.lines[key] = line
 		}
@@ -122,7 +125,7 @@ func (f *file) each(section string, node ast.Node, read func(key string, line in
 	}
 }
 
-// report adds a fault of a line (0 = the whole file).
+// report adds a fault in a line (0 = the whole file).
 func (f *file) report(key string, line int, format string, args ...any) {
 	f.faults = append(f.faults, Fault{Key: key, Source: f.at(line), Text: fmt.Sprintf(format, args...)})
 }
@@ -134,7 +137,8 @@ func (f *file) at(line int) string {
 	return fmt.Sprintf("line %d of %s", line, f.name)
 }
 
-// scalar returns the text of a plain value. Null, lists, mappings, tags, anchors and aliases are none.
+// scalar returns the text of a plain value. It returns false for null, lists,
+// mappings, tags, anchors and aliases.
 func scalar(node ast.Node) (string, bool) {
 	switch n := node.(type) {
 	case *ast.StringNode:
@@ -147,7 +151,7 @@ func scalar(node ast.Node) (string, bool) {
 	return "", false
 }
 
-// lineOf returns the line a node begins in, 0 if it is not known.
+// lineOf returns the line in which a node begins, or 0 if it is unknown.
 func lineOf(node ast.Node) int {
 	if t := node.GetToken(); t != nil && t.Position != nil {
 		return t.Position.Line
@@ -155,7 +159,8 @@ func lineOf(node ast.Node) int {
 	return 0
 }
 
-// syntaxFault returns the line and the text of a parser's error without what that quotes from the file.
+// syntaxFault returns the line and the text of a parser's error, without the
+// text that it quotes from the file.
 func syntaxFault(err error) (line int, text string) {
 	var syntax yaml.Error
 	if !errors.As(err, &syntax) {

@@ -12,9 +12,11 @@ import (
 	"time"
 )
 
-// Load returns the settings of a process: the defaults, overridden by the YAML file (empty = none), overridden by the
-// variables in environ ("NAME=value", as os.Environ returns them; of two with one name the last holds, and an empty one
-// counts as not set). The error is an *Error with every fault that was found; the Config is then empty.
+// Load returns the settings of a process: the defaults, overridden by a YAML
+// file (empty = none), overridden by the variables in environ. These are as
+// os.Environ returns them; the last of several with the same name counts, and
+// an empty one counts as unset. The error is an *Error with every fault, and
+// the Config is then empty.
 func Load(file string, environ []string) (Config, error) {
 	cfg := Default()
 	l := &loader{settings: settingsOf(&cfg)}
@@ -44,13 +46,13 @@ type loader struct {
 type setting struct {
 	key      string        // as in the file: "postgres.max_conns"
 	variable string        // "LASTSEAT_POSTGRES_MAX_CONNS"
-	bounds   string        // "4..500"; empty for what is neither a number nor a duration
+	bounds   string        // "4..500"; empty unless it is a number or a duration
 	value    reflect.Value // the field
-	source   string        // where its value comes from; the variable while that is the default
-	faulty   bool          // its last source is already reported, so there is nothing to validate
+	source   string        // where its value comes from; the variable if it has its default
+	faulty   bool          // its value has a fault already, so it is not validated further
 }
 
-// settingsOf returns all fields of cfg in the order of the struct.
+// settingsOf returns the settings of cfg in the order of the struct.
 func settingsOf(cfg *Config) []*setting {
 	var all []*setting
 	for sectionField, section := range reflect.ValueOf(cfg).Elem().Fields() {
@@ -79,7 +81,8 @@ func (l *loader) setting(key string) *setting {
 	return nil
 }
 
-// assign gives a setting the value that stands in source: one text, or any number of them for a list.
+// assign sets a setting to the value found in source: one text, or any number
+// of texts for a list.
 func (l *loader) assign(s *setting, source string, texts ...string) {
 	s.source, s.faulty = source, false
 	if err := s.set(texts); err != nil {
@@ -87,7 +90,7 @@ func (l *loader) assign(s *setting, source string, texts ...string) {
 	}
 }
 
-// fault reports a fault of a setting, where its value comes from.
+// fault adds a fault of a setting, with the source of its value.
 func (l *loader) fault(s *setting, format string, args ...any) {
 	s.faulty = true
 	l.faults = append(l.faults, Fault{Key: s.key, Source: s.source, Text: fmt.Sprintf(format, args...)})
@@ -96,7 +99,8 @@ func (l *loader) fault(s *setting, format string, args ...any) {
 func (s *setting) isList() bool   { return s.value.Kind() == reflect.Slice }
 func (s *setting) isSecret() bool { return s.value.Type() == reflect.TypeFor[Secret]() }
 
-// set parses texts into the field. File and environment share it, so a text means the same in both.
+// set parses texts into the field. File and environment both use it, so a text
+// means the same in both.
 func (s *setting) set(texts []string) error {
 	switch {
 	case s.isList():
@@ -118,7 +122,7 @@ func (s *setting) set(texts []string) error {
 	return nil
 }
 
-// parse reads a number, or a duration as nanoseconds, that fits the field.
+// parse parses a number that fits the field, or a duration as nanoseconds.
 func (s *setting) parse(text string) (int64, error) {
 	if s.value.Type() == reflect.TypeFor[time.Duration]() {
 		d, err := time.ParseDuration(text)
@@ -137,7 +141,7 @@ func (s *setting) parse(text string) (int64, error) {
 	return n, nil
 }
 
-// checkBounds reports whether the value is inside the bounds.
+// checkBounds returns an error if the value is outside its bounds.
 func (s *setting) checkBounds() error {
 	low, high, _ := strings.Cut(s.bounds, "..")
 	smallest, err := s.parse(low)
@@ -154,8 +158,9 @@ func (s *setting) checkBounds() error {
 	return nil
 }
 
-// readBounded returns the content of a file of at most limit bytes. Its errors do not name the file: a variable that
-// should hold a path can hold a password by mistake.
+// readBounded returns the content of a file of at most limit bytes. Its errors
+// do not name the file, because a variable that should hold a path may hold a
+// password by mistake.
 func readBounded(path string, limit int64) ([]byte, error) {
 	f, err := os.Open(path)
 	if err != nil {

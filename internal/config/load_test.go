@@ -91,7 +91,8 @@ func writeFile(t *testing.T, content string) string {
 	return rewriteFile(t, filepath.Join(t.TempDir(), "lastseat.yaml"), []byte(content))
 }
 
-// rewriteFile gives a file another content and returns its name. Folders are dear to somebody who tries out thousands.
+// rewriteFile gives a file another content and returns its name. A new folder
+// for each of thousands of inputs would be slow.
 func rewriteFile(t *testing.T, name string, content []byte) string {
 	t.Helper()
 	if err := os.WriteFile(name, content, 0o600); err != nil {
@@ -155,7 +156,7 @@ func TestEveryKeyCanBeSetFromTheEnvironmentAndFromTheFile(t *testing.T) {
 					t.Errorf("%s is %q, want %q", f.key, printed(f), others[f.key])
 				}
 				if printed(byDefault[i]) == others[f.key] {
-					t.Errorf("%s has its default in the table, which shows nothing", f.key)
+					t.Errorf("%s has its default in the table, which tests nothing", f.key)
 				}
 			}
 		})
@@ -184,7 +185,7 @@ func TestValuesAreNormalised(t *testing.T) {
 	}
 }
 
-func TestFilesThatSayNothingKeepTheDefaults(t *testing.T) {
+func TestEmptyFilesKeepTheDefaults(t *testing.T) {
 	t.Parallel()
 	tests := map[string]string{
 		"empty":              "",
@@ -209,8 +210,8 @@ func TestFilesThatSayNothingKeepTheDefaults(t *testing.T) {
 	}
 }
 
-// FuzzFile: a file is refused with its faults, one on a line, or means what the
-// same values mean in the environment.
+// FuzzFile checks that a file is either refused, with a line for each fault, or
+// means the same as its values in the environment.
 func FuzzFile(f *testing.F) {
 	for _, seed := range []string{
 		"",

@@ -35,12 +35,12 @@ func TestBadSecretFilesAreFaults(t *testing.T) {
 		"LASTSEAT_POSTGRES_LOCK_URL_FILE=" + writeFile(t, "\n"),
 		"LASTSEAT_REDIS_URL_FILE=" + writeFile(t, strings.Repeat("x", 64<<10+1)),
 	},
-		"postgres.url (LASTSEAT_POSTGRES_URL): is set, and so is LASTSEAT_POSTGRES_URL_FILE; only one may be",
-		"postgres.lock_url (LASTSEAT_POSTGRES_LOCK_URL_FILE): the file it names is empty",
-		"redis.url (LASTSEAT_REDIS_URL_FILE): the file it names cannot be read: it is larger than 65536 bytes",
+		"postgres.url (LASTSEAT_POSTGRES_URL): is set although LASTSEAT_POSTGRES_URL_FILE is set, too; set only one of them",
+		"postgres.lock_url (LASTSEAT_POSTGRES_LOCK_URL_FILE): names a file that is empty",
+		"redis.url (LASTSEAT_REDIS_URL_FILE): names a file that cannot be read: it is larger than 65536 bytes",
 	)
 	wantFaults(t, "", []string{"LASTSEAT_POSTGRES_URL_FILE=" + t.TempDir()},
-		"postgres.url (LASTSEAT_POSTGRES_URL_FILE): the file it names cannot be read: is a directory")
+		"postgres.url (LASTSEAT_POSTGRES_URL_FILE): names a file that cannot be read: is a directory")
 }
 
 // Each of these holds a password in a place where a parser's own error would quote it.

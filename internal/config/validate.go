@@ -13,7 +13,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// validate reports every value that cannot be used, leaving out those that are already reported.
+// validate reports every value that cannot be used, except those that have a
+// fault already.
 func (l *loader) validate(c Config) {
 	for _, s := range l.settings {
 		if s.value.CanInt() {
@@ -24,9 +25,9 @@ func (l *loader) validate(c Config) {
 	l.check("log.format", oneOf(c.Log.Format, "json", "text"))
 
 	if s := l.setting("postgres.url"); c.Postgres.URL == "" && !s.faulty {
-		s.source = s.variable // and not the empty line of the file: the environment is the better place for a password
-		l.fault(s, "missing: give postgres://user:password@host:port/database, or in %s the name of a file that holds it",
-			s.variable+fileSuffix)
+		s.source = s.variable // not the empty line of the file: the environment is the better place for a password
+		l.fault(s, "is missing: set it to postgres://user:password@host:port/database, or set %s to the name of "+
+			"a file that holds it", s.variable+fileSuffix)
 	}
 	l.check("postgres.url", postgresURL(c.Postgres.URL))
 	l.check("postgres.lock_url", postgresURL(c.Postgres.LockURL))
@@ -53,7 +54,7 @@ func (l *loader) validate(c Config) {
 	l.validateMail(c.Mail)
 }
 
-// check reports err, if any, as a fault of the setting, unless that has one already.
+// check adds err, if any, as a fault of the setting, unless it has one already.
 func (l *loader) check(key string, err error) {
 	if s := l.setting(key); err != nil && !s.faulty {
 		l.fault(s, "%v", err)
@@ -81,7 +82,8 @@ func moreThanTwice(value time.Duration, key string, other time.Duration) error {
 	return nil
 }
 
-// postgresURL checks what can be checked without the driver; empty passes. Nothing of the URL may be in the error.
+// postgresURL checks what can be checked without the driver; empty passes. The
+// error must not quote the URL.
 func postgresURL(secret Secret) error {
 	if secret == "" {
 		return nil
@@ -106,7 +108,7 @@ func postgresURL(secret Secret) error {
 // redisURL checks that go-redis can use the URL. Its errors quote the URL, so they are not passed on.
 func redisURL(secret Secret) error {
 	if secret == "" {
-		return errors.New("missing: give redis://host:port/db, or leave it out to get the default")
+		return errors.New("is missing: set it to redis://host:port/db, or leave it out to get the default")
 	}
 	if _, err := redis.ParseURL(string(secret)); err != nil {
 		return errors.New("is not a URL that go-redis understands: redis://user:password@host:port/db, rediss://… or " +
@@ -126,7 +128,8 @@ func listenAddress(address string) error {
 	return nil
 }
 
-// bearerToken checks that the token can be sent in a header and not be guessed. Nothing of it may be in the error.
+// bearerToken checks that a token can be sent in a header and is too long to
+// guess. The error must not quote the token.
 func bearerToken(token Secret) error {
 	if token == "" {
 		return nil
@@ -136,16 +139,17 @@ func bearerToken(token Secret) error {
 	}
 	for _, b := range []byte(token) {
 		if b <= ' ' || b > '~' {
-			return errors.New("may contain printable ASCII characters only, and no blanks")
+			return errors.New("must contain only printable ASCII characters, and no blanks")
 		}
 	}
 	return nil
 }
 
-// differ reports two addresses that cannot be listened on at once: the same port, and the same host or all hosts. Port 0
-// is another one every time.
+// differ reports two addresses on which no process can listen at once: with the
+// same port, and with the same host or all hosts. Port 0 is another port every
+// time.
 func differ(address, otherKey, other string) error {
-	host, port, _ := net.SplitHostPort(address) // what is no address is a fault of its own
+	host, port, _ := net.SplitHostPort(address) // listenAddress reports an invalid address
 	otherHost, otherPort, _ := net.SplitHostPort(other)
 	if port == "" || port != otherPort || port == "0" {
 		return nil
@@ -160,7 +164,8 @@ func allHosts(host string) bool {
 	return host == "" || net.ParseIP(host).IsUnspecified()
 }
 
-// publicURL does not quote the URL: it can hold credentials, which is one of its faults.
+// publicURL checks the URL. The error must not quote it, because one of its
+// faults is to hold credentials.
 func publicURL(text string) error {
 	u, err := url.Parse(text)
 	switch {

@@ -23,13 +23,13 @@ func (l *loader) validateMail(m Mail) {
 	l.check("mail.retry_max", notLess(m.RetryMax, "mail.retry_min", m.RetryMin))
 }
 
-// hostAndPort checks an address that is connected to, which needs both.
+// hostAndPort checks an address to connect to, which needs a host and a port.
 func hostAndPort(address string) error {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {
 		return fmt.Errorf("must be host:port, not %.60q", address)
 	}
-	// Names of containers may have underscores, of hosts in general not.
+	// Names of containers may have underscores; names of hosts may not.
 	if _, err := netip.ParseAddr(host); err != nil && !isHostName(strings.ReplaceAll(host, "_", "x")) {
 		return fmt.Errorf("must be host:port with the name or the IP address of a host, not %.60q", address)
 	}
@@ -51,31 +51,32 @@ func hello(name string) error {
 	return nil
 }
 
-// together reports a value that is missing although the other, which is of no use alone, is there. Nothing of either may
-// be in the error.
+// together reports a value that is missing although the other is given, which
+// is useless alone. The error must quote neither.
 func together(value, otherKey, other string) error {
 	if value == "" && other != "" {
-		return fmt.Errorf("is missing, while %s is given", otherKey)
+		return fmt.Errorf("is missing although %s is given", otherKey)
 	}
 	return nil
 }
 
-// protectsPassword reports a password that would be sent over a network as it is.
+// protectsPassword reports a password that would cross a network without TLS.
 func protectsPassword(m Mail) error {
-	host, _, _ := net.SplitHostPort(m.Server) // what is no address is a fault of its own
+	host, _, _ := net.SplitHostPort(m.Server) // hostAndPort reports an invalid address
 	if m.TLS != "none" || m.Username == "" || IsThisMachine(host) {
 		return nil
 	}
-	return errors.New("must not be none where mail.username logs in to another machine")
+	return errors.New("must not be none when mail.username logs in to another machine")
 }
 
-// IsThisMachine tells whether a host's name or IP address leads to the machine itself, wherever it is looked up. It knows
-// the three that the SMTP client knows, which sends a password to no other without TLS.
+// IsThisMachine tells whether a host name or an IP address always means this
+// machine. It knows the same three as the SMTP client, which sends a password
+// without TLS to no others.
 func IsThisMachine(host string) bool {
 	return host == "localhost" || host == "127.0.0.1" || host == "::1"
 }
 
-// sender checks the address that mail comes from.
+// sender checks the sender of the mails.
 func sender(from string) error {
 	a, err := mail.ParseAddress(from)
 	if err != nil {

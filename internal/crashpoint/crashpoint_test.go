@@ -11,7 +11,7 @@ import (
 	"github.com/lastseat/lastseat/internal/crashpoint"
 )
 
-// TestAllNamesEveryPoint: what is not in All has no test.
+// TestAllNamesEveryPoint: a point that is missing from All has no test.
 func TestAllNamesEveryPoint(t *testing.T) {
 	t.Parallel()
 	file, err := parser.ParseFile(token.NewFileSet(), "crashpoint.go", nil, 0)
@@ -33,9 +33,9 @@ func TestAllNamesEveryPoint(t *testing.T) {
 	})
 	all := crashpoint.All()
 	if !slices.Equal(all, declared) {
-		t.Errorf("All returns %q, and declared are %q", all, declared)
+		t.Errorf("All returns %q, but %q are declared", all, declared)
 	}
 	if slices.Sort(all); len(slices.Compact(all)) != len(declared) {
-		t.Errorf("two points have one name: %q", declared)
+		t.Errorf("two points have the same name: %q", declared)
 	}
 }

@@ -2,5 +2,6 @@
 
 package crashpoint
 
-// Here is where the process may die. In this build it does not.
+// Here does nothing in this build. With the tag crashpoints, the process may
+// die here.
 func Here(Point) {}

@@ -12,17 +12,18 @@ import (
 	"syscall"
 )
 
-// doom is where this process dies, and how often it may come there until then.
+// doom is the point at which this process dies.
 type doom struct {
 	at   Point
-	left atomic.Int64
+	left atomic.Int64 // how many more times the process gets there
 }
 
 var own = readDoom()
 
-// readDoom takes the variable out of the environment, before main reads that: in
-// no build has internal/config to know it, and in every other it is refused. A
-// point that there is not would have a test wait for a death that never comes.
+// readDoom reads the variable and removes it from the environment before main
+// runs. So internal/config need not know it in this build, and refuses it in
+// every other. It panics on an unknown point, because a test would wait in vain
+// for the process to die.
 func readDoom() *doom {
 	value, is := os.LookupEnv(Variable)
 	if !is {
@@ -37,15 +38,15 @@ func readDoom() *doom {
 		n, err = strconv.ParseInt(times, 10, 64)
 	}
 	if err != nil || n < 1 || !slices.Contains(All(), Point(name)) {
-		panic(fmt.Sprintf("%s: %q is no crash point", Variable, value))
+		panic(fmt.Sprintf("%s: %q is not a crash point", Variable, value))
 	}
 	d := &doom{at: Point(name)}
 	d.left.Store(n)
 	return d
 }
 
-// Here is where the process may die: like by a power cut, without a deferred
-// function and without another word to anybody.
+// Here kills the process if the point is its doom. As in a power cut, no
+// deferred function runs and nothing is sent.
 func Here(p Point) {
 	if own == nil || own.at != p || own.left.Add(-1) != 0 {
 		return

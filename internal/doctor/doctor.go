@@ -1,10 +1,10 @@
-// Package doctor finds what is wrong in a ledger: it knows the rules that runs,
-// lines, seats and waiting lists keep, and settles whole lines again to see
-// whether the outcomes are those that the line comes to.
+// Package doctor checks a ledger. It knows the rules that runs, lines, seats
+// and waiting lists obey, and it settles whole lines again to check their
+// outcomes.
 //
-// It is pure but for Visit, which asks a Ledger. It must not know how anything
-// is stored, and what it says names runs and tickets only: no names, addresses or
-// ids of registrations.
+// It is pure except for Visit, which reads a Ledger. It must not know how
+// anything is stored. Its findings name runs and tickets only, never names,
+// addresses or ids of registrations.
 package doctor
 
 import "fmt"
@@ -16,34 +16,34 @@ type Code string
 const (
 	AttendancesCount Code = "attendances_count" // is not the number of seats
 	WaitingCount     Code = "waiting_count"     // is not the number of people on the waiting list
-	Capacity         Code = "capacity"          // is not what the line comes to
+	Capacity         Code = "capacity"          // is not what the line makes it
 	WaitlistCapacity Code = "waitlist_capacity" // the same
 	WaitlistEnded    Code = "waitlist_ended"    // the same
 	CalledOff        Code = "called_off"        // the same
 	WaitlistOverdue  Code = "waitlist_overdue"  // the list should have ended by itself
 
 	TimeZone Code = "time_zone" // of a run: no such zone
-	ReplyTo  Code = "reply_to"  // of a course: no address
-	Text     Code = "text"      // of a run or its course: no line that mails and calendars can show
+	ReplyTo  Code = "reply_to"  // of a course: not an address
+	Text     Code = "text"      // of a run or its course: not a line that mails and calendars can show
 
 	NoLine         Code = "no_line"
 	Hole           Code = "hole"             // tickets are missing
-	LastTicket     Code = "last_ticket"      // is not that of the last request
-	LastAcceptedAt Code = "last_accepted_at" // lies before that of the last request
-	SettledTicket  Code = "settled_ticket"   // lies beyond the end of the line
-	LineBehind     Code = "line_behind"      // the next request has waited for long
-	RowHeld        Code = "row_held"         // somebody holds a row that accepting or settling needs
+	LastTicket     Code = "last_ticket"      // is not the last request's ticket
+	LastAcceptedAt Code = "last_accepted_at" // is earlier than the last request
+	SettledTicket  Code = "settled_ticket"   // is beyond the end of the line
+	LineBehind     Code = "line_behind"      // the next request has waited for longer than Patience
+	RowHeld        Code = "row_held"         // another transaction holds a row that accepting or settling needs
 
 	AcceptedAt    Code = "accepted_at" // runs backwards
-	Undecided     Code = "undecided"   // up to settled_ticket
+	Undecided     Code = "undecided"   // although settled_ticket is at or beyond it
 	DecidedEarly  Code = "decided_early"
 	SeatMissing   Code = "seat_missing"
 	SeatUnearned  Code = "seat_unearned"
 	PlaceMissing  Code = "place_missing"
 	PlaceUnearned Code = "place_unearned"
-	OtherAddress  Code = "other_address"  // the seat or the place is another address's
-	SeatAndPlace  Code = "seat_and_place" // somebody has both
-	OutcomeDiffer Code = "outcome"        // settling the line again comes to another
+	OtherAddress  Code = "other_address"  // the seat or the place belongs to another address
+	SeatAndPlace  Code = "seat_and_place" // a person has both
+	OutcomeDiffer Code = "outcome"        // settling the line again makes it another
 
 	MailsWaiting      Code = "mails_waiting"
 	AsyncStandby      Code = "async_standby"
@@ -54,14 +54,14 @@ const (
 
 // Finding is one thing that is wrong.
 type Finding struct {
-	Run        string `json:"run,omitempty"` // the slug; empty = of the installation
+	Run        string `json:"run,omitempty"` // the slug; empty = the whole installation
 	Code       Code   `json:"code"`
-	Ticket     int64  `json:"ticket,omitempty"`     // 0 = of none
-	More       int    `json:"more,omitempty"`       // it stands for so many like those that are listed
+	Ticket     int64  `json:"ticket,omitempty"`     // 0 = about no ticket
+	More       int    `json:"more,omitempty"`       // how many findings of this code are not listed
 	Warning    bool   `json:"warning,omitempty"`    // nothing is wrong yet
-	Repairable bool   `json:"repairable,omitempty"` // there is one right answer
+	Repairable bool   `json:"repairable,omitempty"` // it has one right answer
 	Text       string `json:"text"`
-	blocks     bool   // the line cannot get on
+	blocks     bool   // the line cannot be settled further
 }
 
 // String returns the finding in words.
@@ -76,7 +76,7 @@ func (f Finding) String() string {
 	}
 }
 
-// listed is how many findings of one kind are listed for a run.
+// listed is how many findings of one code are listed for a run.
 const listed = 10
 
 // findings collects what is wrong with one run.
@@ -86,7 +86,8 @@ type findings struct {
 	count map[Code]int
 }
 
-// add adds a finding about a ticket, or about none (0).
+// add adds a finding about a ticket, or about no ticket (0), and returns it.
+// Beyond the limit of listed findings it only counts.
 func (f *findings) add(code Code, ticket int64, format string, args ...any) *Finding {
 	if f.count == nil {
 		f.count = make(map[Code]int)
@@ -100,7 +101,8 @@ func (f *findings) add(code Code, ticket int64, format string, args ...any) *Fin
 	return &f.found[len(f.found)-1]
 }
 
-// all returns the findings, with one for those of each kind that are not listed.
+// all returns the findings, and for each code one that counts those that are
+// not listed.
 func (f *findings) all() []Finding {
 	var all []Finding
 	last := make(map[Code]int)

@@ -21,7 +21,8 @@ func register(ticket int64, who string, status enroll.Status, reason enroll.Reas
 	}
 }
 
-// unlimited is a run whose line has so many tickets, all settled, and seats.
+// unlimited returns an unlimited run with this many tickets, all settled, and
+// this many seats held.
 func unlimited(tickets int64, seats int) doctor.Run {
 	return doctor.Run{
 		Slug: "go-1", TimeZone: "Europe/Berlin", Counts: enroll.RunCounts{Taken: seats}, Settled: tickets, HasLine: true, Last: tickets, LastAcceptedAt: time.Unix(tickets, 0), Seats: seats,
@@ -49,26 +50,26 @@ func requireFound(t *testing.T, got []string, want ...string) {
 
 func TestCheckup(t *testing.T) {
 	t.Parallel()
-	t.Run("says what is wrong in words", func(t *testing.T) {
+	t.Run("describes what is wrong", func(t *testing.T) {
 		t.Parallel()
 		r := unlimited(2, 2)
 		r.Counts.Taken = 1
 		requireFound(t, check(r, register(1, "a", enroll.Confirmed, ""), register(2, "b", enroll.Confirmed, "")),
-			"run go-1: attendances_count is 1, and 2 people have a seat")
+			"run go-1: attendances_count is 1, but 2 people have a seat")
 	})
-	t.Run("lists a few of many", func(t *testing.T) {
+	t.Run("lists ten findings of a code and counts the rest", func(t *testing.T) {
 		t.Parallel()
 		var line []doctor.Entry
 		for n := range int64(25) {
 			line = append(line, register(n+1, fmt.Sprint(n), enroll.Rejected, enroll.Full))
 		}
 		got := check(unlimited(25, 0), line...)
-		if len(got) != 11 || got[0] != "run go-1: ticket 1 is rejected (full); settling the line again makes it confirmed" ||
+		if len(got) != 11 || got[0] != "run go-1: ticket 1 is rejected (full), but settling the line again makes it confirmed" ||
 			got[10] != "run go-1: … and 15 more tickets like this (outcome)" {
 			t.Errorf("found %q", got)
 		}
 	})
-	t.Run("believes who was there already by an address that was corrected since", func(t *testing.T) {
+	t.Run("believes already_registered while a corrected address is unknown", func(t *testing.T) {
 		t.Parallel()
 		corrected := register(1, "new", enroll.Confirmed, "")
 		corrected.CorrectedAfter = 2
@@ -76,21 +77,21 @@ func TestCheckup(t *testing.T) {
 			register(3, "old", enroll.Confirmed, ""), register(4, "new", enroll.Rejected, enroll.AlreadyRegistered)))
 		requireFound(t, check(unlimited(4, 2), corrected, register(2, "other", enroll.Confirmed, ""),
 			register(3, "old", enroll.Rejected, enroll.AlreadyRegistered), register(4, "new", enroll.Rejected, enroll.AlreadyRegistered)),
-			"run go-1: ticket 3 is rejected (already_registered); settling the line again makes it confirmed")
+			"run go-1: ticket 3 is rejected (already_registered), but settling the line again makes it confirmed")
 	})
 	t.Run("does not settle beyond a hole", func(t *testing.T) {
 		t.Parallel()
 		requireFound(t, check(unlimited(5, 2), register(1, "a", enroll.Confirmed, ""), register(4, "b", enroll.Rejected, enroll.Full), register(5, "c", enroll.Confirmed, "")),
-			"run go-1: tickets 2 to 3 are missing in the line; what comes after cannot be settled again")
+			"run go-1: tickets 2 to 3 are missing from the line, so the tickets after the hole cannot be settled again")
 	})
 	t.Run("counts seats that no ticket has", func(t *testing.T) {
 		t.Parallel()
 		r := unlimited(1, 3)
-		requireFound(t, check(r, register(1, "a", enroll.Confirmed, "")), "run go-1: 2 people have a seat by a ticket that is not in the line")
+		requireFound(t, check(r, register(1, "a", enroll.Confirmed, "")), "run go-1: 2 people have a seat with a ticket that is not in the line")
 	})
 }
 
-// record is a ledger of which only the trouble is of interest.
+// record is a ledger without anything wrong but its trouble.
 type record struct {
 	trouble doctor.Trouble
 	broken  error // of run b
@@ -129,18 +130,18 @@ func TestVisit(t *testing.T) {
 		"a row at work":  {doctor.Trouble{Server: sound, Holders: []doctor.Holder{brief}}, ""},
 		"an unseen hold": {doctor.Trouble{Server: sound, Holders: []doctor.Holder{unseen}}, ""},
 		"a line behind": {doctor.Trouble{Server: sound, Holders: []doctor.Holder{unseen}, Backlogs: backlogs},
-			"run a: its next request has waited for 2m0s: pid 7 holds the run's row (more can be seen with the right pg_read_all_stats)"},
+			"run a: its next request has waited for 2m0s: pid 7 holds the run's row (grant pg_read_all_stats to see more)"},
 		"a forgotten two-phase commit": {doctor.Trouble{Server: sound, Holders: []doctor.Holder{{Run: "a"}}, Backlogs: backlogs},
 			"run a: its next request has waited for 2m0s: a prepared transaction holds the run's row"},
 		"a standby":       {with(func(s *doctor.Server) { s.Standbys = 1 }), "warning: asynchronous standbys: 1"},
 		"a safe standby":  {with(func(s *doctor.Server) { s.Standbys, s.SyncStandbyNames = 1, "*" }), ""},
 		"half a safe one": {with(func(s *doctor.Server) { s.Standbys, s.SyncStandbyNames, s.SynchronousCommit = 1, "*", "local" }), "warning: asynchronous standbys: 1"},
-		"perhaps one":     {with(func(s *doctor.Server) { s.Unseen = 1 }), "warning: receivers of the log, of whom it takes the right"},
+		"perhaps one":     {with(func(s *doctor.Server) { s.Unseen = 1 }), "warning: receivers of the log: 1; grant pg_read_all_stats"},
 		"no fsync":        {with(func(s *doctor.Server) { s.Fsync = false }), "warning: fsync is off"},
 		"torn pages":      {with(func(s *doctor.Server) { s.FullPageWrites = false }), "warning: full_page_writes is off"},
 		"no waiting":      {with(func(s *doctor.Server) { s.SynchronousCommit = "off" }), "warning: synchronous_commit is off"},
 		"mails not posted": {doctor.Trouble{Server: sound, Mails: enroll.MailBacklog{Pending: 9, Overdue: 3, Untried: 1, Oldest: 2 * time.Hour}},
-			"mails that have waited for more than an hour: 3, the oldest for 2h0m0s; without a single attempt: 1"},
+			"mails that have waited for more than an hour: 3, the oldest for 2h0m0s; of these without a single attempt: 1"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -166,7 +167,7 @@ func TestVisit(t *testing.T) {
 			t.Errorf("got %+v, %v", report, err)
 		}
 	})
-	t.Run("ends where nothing can be read", func(t *testing.T) {
+	t.Run("ends when a run cannot be read", func(t *testing.T) {
 		t.Parallel()
 		gone := errors.New("gone")
 		report, err := doctor.Visit(t.Context(), record{broken: gone}, doctor.Options{})

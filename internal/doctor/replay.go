@@ -10,7 +10,7 @@ import (
 	"github.com/lastseat/lastseat/internal/enroll"
 )
 
-// outcome is where a request stands.
+// outcome is a request's status with its reason.
 type outcome struct {
 	status enroll.Status
 	reason enroll.Reason
@@ -23,21 +23,21 @@ func (o outcome) String() string {
 	return string(o.status)
 }
 
-// replay settles a line again from its beginning, one request at a time: since
-// outcomes do not depend on how a line is cut, the simplest cut will do. It
-// compares a registration once nothing more can happen to it, so that it only
-// has to remember who has a seat or a place.
+// replay settles a line again from its beginning, one request at a time.
+// Outcomes do not depend on how a line is cut, so the simplest cut will do. It
+// compares a registration once nothing more can happen to it, and so remembers
+// only the registrations with a seat or a place.
 //
-// What it cannot tell: a request that was rejected as already_registered while a
-// registration that was corrected later had an address that is no longer known
-// is believed. Up to the correction that registration has an address like no
-// other's.
+// It cannot check everything. Up to a correction, the corrected registration
+// had an address that is no longer known; the replay gives it an address like
+// no other. A request of that time that was rejected as already_registered is
+// believed.
 type replay struct {
 	counts      enroll.RunCounts
-	held        map[int64]*held             // by ticket: who has a seat or a place
-	holder      map[enroll.AddressKey]int64 // by address: the same
-	waiting     []int64                     // the waiting list by ticket, with some who have left it
-	corrections []correction                // that are still to come
+	held        map[int64]*held             // the registrations with a seat or a place, by ticket
+	holder      map[enroll.AddressKey]int64 // their tickets, by address
+	waiting     []int64                     // the waiting list in ticket order, with some tickets that have left it
+	corrections []correction                // still to come
 	differ      func(ticket int64, got, want outcome)
 }
 
@@ -45,10 +45,10 @@ type replay struct {
 type held struct {
 	key    enroll.AddressKey
 	status enroll.Status
-	stored outcome // how it ends, by what the ledger says
+	stored outcome // its outcome in the ledger
 }
 
-// correction is the address a registration has from the ticket after on.
+// correction is the address that a registration has after the ticket "after".
 type correction struct {
 	ticket, after int64
 	key           enroll.AddressKey
@@ -61,7 +61,7 @@ func newReplay(first enroll.RunCounts, differ func(ticket int64, got, want outco
 	}
 }
 
-// atOnce is how many of a waiting list are moved at once.
+// atOnce is how many people of a waiting list move in one call of Settle.
 const atOnce = 1000
 
 // settle settles the next entry.
@@ -79,7 +79,7 @@ func (r *replay) settle(e Entry) {
 			e.Holder = r.unknownHolder()
 		}
 	case enroll.Cancel:
-		e.TargetStatus = enroll.Rejected // or anything else that has neither a seat nor a place
+		e.TargetStatus = enroll.Rejected // or any other status without a seat or a place
 		if h := r.held[e.Target.Ticket]; h != nil {
 			e.Target.Key, e.TargetStatus = h.key, h.status
 		}
@@ -91,8 +91,8 @@ func (r *replay) settle(e Entry) {
 	}
 }
 
-// begin takes the first entry that is not decided. If it moves many people, some
-// of them may have been moved already, as the run shows.
+// begin takes the first undecided entry. If it moves many people, some of them
+// may have moved already; the run's row shows how many.
 func (r *replay) begin(e Entry, run Run) {
 	r.correct(e.Ticket)
 	if !e.Kind.MovesMany() {
@@ -103,12 +103,12 @@ func (r *replay) begin(e Entry, run Run) {
 	is, comes := run.Counts, s.Counts
 	begun := limit(is.Capacity) == limit(comes.Capacity) && limit(is.WaitlistCapacity) == limit(comes.WaitlistCapacity) &&
 		is.WaitlistEnded == comes.WaitlistEnded && is.CalledOff == comes.CalledOff
-	if begun && len(s.Outcomes) == 0 { // were all moved, it would be decided
+	if begun && len(s.Outcomes) == 0 { // with all of them moved, it would be decided
 		r.apply(e, s)
 	}
 }
 
-// end compares those who still have a seat or a place.
+// end compares the registrations that still have a seat or a place.
 func (r *replay) end() {
 	for _, ticket := range slices.Sorted(maps.Keys(r.held)) {
 		h := r.held[ticket]
@@ -116,8 +116,8 @@ func (r *replay) end() {
 	}
 }
 
-// apply takes over what settling the entry came to, and tells whether the entry
-// is decided.
+// apply applies the settlement of the entry, and tells whether the entry is
+// decided.
 func (r *replay) apply(e Entry, s enroll.Settlement) bool {
 	r.counts = s.Counts
 	for _, o := range s.Changed {
@@ -142,18 +142,18 @@ func (r *replay) apply(e Entry, s enroll.Settlement) bool {
 			r.stand(o.Ticket)
 		}
 	}
-	return len(s.Outcomes) > 0 || len(s.Changed) == 0 // settling always moves on; never ask it for ever
+	return len(s.Outcomes) > 0 || len(s.Changed) == 0 // a settlement without progress must not loop for ever
 }
 
-// compare compares what the ledger says of a ticket with what it comes to. What
-// is not decided is another matter.
+// compare compares the ledger's outcome of a ticket with the replay's. An
+// undecided ticket is reported elsewhere.
 func (r *replay) compare(ticket int64, stored, comes outcome) {
 	if stored != comes && stored.status != enroll.Queued {
 		r.differ(ticket, stored, comes)
 	}
 }
 
-// correct makes the corrections that were made before the ticket was settled.
+// correct applies the corrections that were made before the ticket was settled.
 func (r *replay) correct(ticket int64) {
 	r.corrections = slices.DeleteFunc(r.corrections, func(c correction) bool {
 		if c.after >= ticket {
@@ -167,7 +167,8 @@ func (r *replay) correct(ticket int64) {
 	})
 }
 
-// unknownHolder returns a registration that may have had any address, or 0.
+// unknownHolder returns the ticket of a registration whose address of that time
+// is unknown, or 0.
 func (r *replay) unknownHolder() int64 {
 	for _, c := range r.corrections {
 		if r.held[c.ticket] != nil {
@@ -179,7 +180,7 @@ func (r *replay) unknownHolder() int64 {
 
 // stand puts the ticket at the end of the waiting list.
 func (r *replay) stand(ticket int64) {
-	if len(r.waiting) > 2*r.counts.Waiting+atOnce { // most have left it
+	if len(r.waiting) > 2*r.counts.Waiting+atOnce { // most of them have left it
 		r.waiting = slices.DeleteFunc(r.waiting, func(t int64) bool { return !r.waits(t) })
 	}
 	r.waiting = append(r.waiting, ticket)
@@ -190,8 +191,8 @@ func (r *replay) waits(ticket int64) bool {
 	return h != nil && h.status == enroll.Waitlisted
 }
 
-// first returns the first so many on the waiting list. Those it passes who have
-// left it are never passed again.
+// first returns at most so many of the first people on the waiting list. It
+// drops the tickets before them that have left the list.
 func (r *replay) first(most int) []enroll.Holding {
 	var holdings []enroll.Holding
 	passed := 0
@@ -206,8 +207,8 @@ func (r *replay) first(most int) []enroll.Holding {
 	return holdings
 }
 
-// seats returns the first so many who have a seat, if what is settled is to take
-// it away.
+// seats returns at most so many of the first people with a seat, if the kind
+// takes seats away.
 func (r *replay) seats(kind enroll.Kind, most int) []enroll.Holding {
 	if kind != enroll.CallOff {
 		return nil
@@ -221,7 +222,7 @@ func (r *replay) seats(kind enroll.Kind, most int) []enroll.Holding {
 	return holdings
 }
 
-// limit writes a capacity.
+// limit returns a capacity in words.
 func limit(most *int) string {
 	if most == nil {
 		return "unlimited"

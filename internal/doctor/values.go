@@ -6,15 +6,16 @@ import (
 	"github.com/lastseat/lastseat/internal/enroll"
 )
 
-// values checks what is parsed only when a mail or a calendar entry is written.
-// The database refuses such values since migration 9; older rows may have them.
+// values checks the values that are parsed only when a mail or a calendar entry
+// is written. Since migration 9 the database refuses wrong ones, but older rows
+// may have them.
 func (c *Checkup) values() {
 	r := c.run
 	_, badZone := enroll.ParseTimeZone(r.TimeZone)
 	c.value(TimeZone, badZone, "mails about it cannot be written")
 	if r.Course.ReplyTo != "" {
 		if _, err := enroll.ParseAddress(r.Course.ReplyTo); err != nil {
-			c.add(ReplyTo, 0, "reply_to of its course %s is not a plain address like name@example.org: replies go to the sender", r.Course.Slug)
+			c.add(ReplyTo, 0, "reply_to of its course %s is not a plain address like name@example.org, so replies go to the sender", r.Course.Slug)
 		}
 	}
 	const shown = "mails, calendars and pages show something else"
@@ -24,7 +25,7 @@ func (c *Checkup) values() {
 	c.value(Text, enroll.CheckLines("description of its course", r.Course.Description), shown)
 }
 
-// value adds a finding about the field of a value that is not as it must be.
+// value adds a finding if the check of a field returned a fault.
 func (c *Checkup) value(code Code, fault error, effect string) {
 	if e, is := errors.AsType[*enroll.Error](fault); is {
 		c.add(code, 0, "%s %s: %s", e.Faults[0].Field, e.Faults[0].Detail, effect)

@@ -8,19 +8,20 @@ import (
 	"time"
 )
 
-// Ledger is what the doctor looks at.
+// Ledger is what the doctor examines.
 type Ledger interface {
 	// Slugs returns the slugs of all runs.
 	Slugs(ctx context.Context) ([]string, error)
-	// CheckUp holds the run against the rules, in one snapshot.
+	// CheckUp checks the run in one snapshot.
 	CheckUp(ctx context.Context, run string) ([]Finding, error)
-	// Trouble returns what does not get on.
+	// Trouble returns the work that is stuck.
 	Trouble(ctx context.Context) (Trouble, error)
-	// Repair writes, under the locks of the run, what has one right answer.
+	// Repair corrects what has one right answer, under the locks of line and
+	// run.
 	Repair(ctx context.Context, run string) (Repaired, error)
 }
 
-// Repaired is what a repair wrote; nil = there was nothing to repair.
+// Repaired is what a repair corrected; a nil field was right already.
 type Repaired struct {
 	AttendancesCount *Correction
 	WaitingCount     *Correction
@@ -28,10 +29,10 @@ type Repaired struct {
 	LastAcceptedAt   bool
 }
 
-// Correction is what a number was, and what it is.
+// Correction is a number before and after its repair.
 type Correction struct{ From, To int64 }
 
-// Note is something that was done, or could not be.
+// Note says what was done to a run, or what could not be done.
 type Note struct {
 	Run  string `json:"run"`
 	Text string `json:"text"`
@@ -39,20 +40,20 @@ type Note struct {
 
 // Options say what the doctor does.
 type Options struct {
-	Run      string // only this one, and nothing of the installation; empty = all
+	Run      string // check only this run, and not the installation; empty = check everything
 	Repair   bool
 	Progress func(checked, runs int) // may be nil
 }
 
 // Report is what the doctor found.
 type Report struct {
-	Runs     int       `json:"runs"`     // that were checked
-	Findings []Finding `json:"findings"` // by run; after repairing
-	Repairs  []Note    `json:"repairs"`  // what was done
+	Runs     int       `json:"runs"`     // how many runs were checked
+	Findings []Finding `json:"findings"` // by run, after the repairs
+	Repairs  []Note    `json:"repairs"`  // what was repaired
 	Undone   []Note    `json:"undone"`   // what could not be checked or repaired
 }
 
-// Wrong returns how many things are wrong, and how many may become so.
+// Wrong returns how many things are wrong, and how many are only warnings.
 func (r Report) Wrong() (wrong, warnings int) {
 	for _, f := range r.Findings {
 		switch n := max(f.More, 1); f.Warning {
@@ -65,12 +66,11 @@ func (r Report) Wrong() (wrong, warnings int) {
 	return wrong, warnings
 }
 
-// perRun is how long the check of one run may take, and the look at the
-// installation before it.
+// perRun bounds the check of one run, and the check of the installation.
 const perRun = 5 * time.Minute
 
-// Visit checks one run, or all of them and the installation. The report holds
-// what was found before an error. The error has code NotFound if there is no
+// Visit checks one run, or all runs and the installation. With an error, it
+// returns the report up to there. The error has code NotFound if there is no
 // such run.
 func Visit(ctx context.Context, l Ledger, o Options) (Report, error) {
 	var report Report
@@ -100,7 +100,7 @@ func Visit(ctx context.Context, l Ledger, o Options) (Report, error) {
 	return report, nil
 }
 
-// visit checks one run, and after repairing it checks it again.
+// visit checks one run, and checks it again after a repair.
 func (r *Report) visit(ctx context.Context, l Ledger, slug string, repair bool, t Trouble) error {
 	bounded, cancel := context.WithTimeout(ctx, perRun)
 	defer cancel()
@@ -108,7 +108,7 @@ func (r *Report) visit(ctx context.Context, l Ledger, slug string, repair bool, 
 	if err == nil && repair && slices.ContainsFunc(found, func(f Finding) bool { return f.Repairable }) {
 		done, failed := l.Repair(bounded, slug)
 		r.Repairs = append(r.Repairs, done.notes(slug)...)
-		if failed != nil { // somebody holds the run, say: that is no reason not to go on
+		if failed != nil { // for instance because another transaction holds the run; the other runs can still be checked
 			r.Undone = append(r.Undone, Note{slug, "it could not be repaired: " + failed.Error()})
 		}
 		found, err = l.CheckUp(bounded, slug)
@@ -132,11 +132,11 @@ func (d Repaired) notes(run string) []Note {
 		*Correction
 	}{{"attendances_count", d.AttendancesCount}, {"waiting_count", d.WaitingCount}, {"last_ticket", d.LastTicket}} {
 		if c.Correction != nil {
-			notes = append(notes, Note{run, fmt.Sprintf("%s was %d and is %d now", c.what, c.From, c.To)})
+			notes = append(notes, Note{run, fmt.Sprintf("%s was %d and is now %d", c.what, c.From, c.To)})
 		}
 	}
 	if d.LastAcceptedAt {
-		notes = append(notes, Note{run, "last_accepted_at is that of the last request now"})
+		notes = append(notes, Note{run, "last_accepted_at is now the last request's"})
 	}
 	return notes
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/lastseat/lastseat/internal/enroll"
 )
 
-// checkAddress states what holds for every text that somebody may send as an
+// checkAddress checks what holds for every text that a client may send as an
 // address, and tells whether it was accepted.
 func checkAddress(t rapid.TB, typed string) bool {
 	t.Helper()

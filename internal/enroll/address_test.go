@@ -169,7 +169,7 @@ func TestParseAddress(t *testing.T) {
 		{"an empty A-label", "ada@xn--.example", "domain"},
 		{"an A-label of plain letters", "ada@xn--example-.org", "domain"},
 		{"an A-label that does not decode", "ada@xn--zzzzzz99999.example", "domain"},
-		{"an A-label that nobody could have made", "ada@xn--a-ecp.ru", "domain"},
+		{"an A-label that no domain encodes to", "ada@xn--a-ecp.ru", "domain"},
 	} {
 		t.Run("refuses "+test.name, func(t *testing.T) {
 			t.Parallel()

@@ -7,7 +7,7 @@ type RunQuery struct {
 	Course string    // of this course only; empty = of any
 	Open   bool      // only those that take registrations now
 	After  RunCursor // only those after this one
-	Most   int       // at most so many
+	Most   int       // the most to return
 }
 
 // RunCursor is a position in the list of runs. The zero cursor is before all.
@@ -19,7 +19,7 @@ type RunCursor struct {
 // CourseQuery says which courses to list, by title and slug.
 type CourseQuery struct {
 	After CourseCursor // only those after this one
-	Most  int          // at most so many
+	Most  int          // the most to return
 }
 
 // CourseCursor is a position in the list of courses. The zero cursor is before all.

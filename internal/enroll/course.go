@@ -1,10 +1,10 @@
 package enroll
 
-// Course is what is taught.
+// Course is a subject that is taught. Its dates are runs.
 type Course struct {
 	Slug        string // names the course in URLs; see ParseNewSlug
 	Title       string
 	Description string
-	Organiser   string // who sends the mails, by name; empty = the installation
-	ReplyTo     string // where answers to them go; empty = to the sender
+	Organiser   string // the sender's name in mails; empty = the installation's
+	ReplyTo     string // the address that replies go to; empty = the sender's
 }

@@ -7,20 +7,20 @@ import (
 	"strconv"
 )
 
-// Digest is a keyed hash of everything that a Submission of kind Register asks
-// for, by which a second one with its IdempotencyKey is compared. It covers what
-// was parsed, not how it was written. An option that was left out does not enter
-// it, so that a new option changes no digest of a request without it.
+// Digest is a keyed hash of what a Submission of kind Register asks for. A
+// later submission with the same IdempotencyKey is compared by it. It covers
+// the parsed values and not their spelling. An option with its default does not
+// enter it, so adding an option to the program leaves existing digests valid.
 type Digest string
 
 // DigestKey is the secret that digests are made with.
 type DigestKey []byte
 
-// digestVersion is the first byte of a digest. It changes with what a digest
-// covers and how, and each version has a key of its own.
+// digestVersion is the first byte of a digest. Raise it when a digest covers
+// something else, or covers it differently. Each version has its own key.
 const (
 	digestVersion = 1
-	digestLength  = 1 + 16 // half of SHA-256 tells requests apart well enough
+	digestLength  = 1 + 16 // half of SHA-256 is enough to tell requests apart
 )
 
 // Digest returns the digest of a Submission of kind Register.
@@ -47,10 +47,10 @@ func (k DigestKey) Digest(sub Submission) Digest {
 		says('o', "")
 	}
 	h := hmac.New(sha256.New, k)
-	_, _ = h.Write(said) // a hash takes everything
+	_, _ = h.Write(said) // never fails
 	return Digest(h.Sum([]byte{digestVersion})[:digestLength])
 }
 
-// known tells whether this program can compare the digest with its own: a newer
-// one may have written it.
+// known tells whether this program can compare the digest with its own. A newer
+// program may have written it.
 func (d Digest) known() bool { return len(d) == digestLength && d[0] == digestVersion }

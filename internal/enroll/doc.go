@@ -3,7 +3,7 @@
 //
 // It owns the words (docs/design.md lists them), the rules for what a request
 // may contain, and the error codes. It must not know how anything is stored,
-// queued or shown: it does no I/O, reads no clock and starts no goroutine. Its
-// only imports outside the standard library are the tables behind two
-// standards (Unicode normalisation and IDNA) and the UUID type.
+// queued or shown: it does no I/O, reads no clock and starts no goroutine.
+// Outside the standard library it imports only the tables of Unicode
+// normalisation and IDNA, and the UUID type.
 package enroll

@@ -2,36 +2,36 @@ package enroll
 
 import "time"
 
-// LastTold is what a registration was last told by mail: by the last one that was
-// sent to its address and told how it stands.
+// LastTold is what a registration's person was told by the last mail that told
+// how it stands and that went to its present address.
 type LastTold struct {
-	Status Status    // "" = no mail has told it anything
-	At     time.Time // when that mail left; zero = none has
-	// Schedule is when and where the run was said to take place; if no mail has
-	// said it, then when and where it was to take place at the time of the request.
+	Status Status    // "" = no mail has told anything
+	At     time.Time // when that mail left; zero = no mail has
+	// Schedule is the schedule in that mail. If no mail has told one, it is the
+	// run's schedule when the request was accepted.
 	Schedule Schedule
-	// Seat tells that a mail which may have arrived told of a seat, whatever was told
-	// after it.
+	// Seat tells that a mail which may have arrived told of a seat, even if a
+	// later mail took it back.
 	Seat bool
-	// Entry tells that the calendar entry may stand in the person's calendar.
+	// Entry tells that the person's calendar may hold the entry.
 	Entry bool
 }
 
-// Enrolment is a registration with the name in it and the run it is for: what a
-// mail or a calendar entry tells.
+// Enrolment is a registration with its name and its run: what a mail or a
+// calendar entry tells.
 type Enrolment struct {
 	Registration
 	Name     Name
 	For      Run
 	LastTold LastTold // before this mail
-	Seated   bool     // it has a seat, or had one: a calendar may have its entry
-	// AskedFor are the other names for which the address has asked again lately, of
-	// a registration that MailAlreadyRegistered is about.
+	Seated   bool     // it has or had a seat, so a calendar may hold its entry
+	// AskedFor are the other names for which the address has asked lately. It
+	// is set for the registration that a MailAlreadyRegistered is about.
 	AskedFor []Name
 }
 
-// Moved tells whether the person was told another time or location by mail than
-// the run has now.
+// Moved tells whether a mail told the person another schedule than the run has
+// now.
 func (e Enrolment) Moved() bool {
 	return e.LastTold.Status != "" && !e.LastTold.Schedule.Equal(e.For.Schedule())
 }

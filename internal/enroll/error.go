@@ -7,9 +7,8 @@ import (
 	"time"
 )
 
-// Code classifies an error for whoever has to act on it. The HTTP status of a
-// code stands in one place in the API, the retry policy of a code in one place
-// in the worker.
+// Code classifies an error for the code that acts on it. The API maps codes to
+// HTTP statuses in one place, and the worker maps them to retries in one place.
 type Code string
 
 // The codes.
@@ -24,48 +23,49 @@ const (
 	RunBegun       Code = "begun"           // the run has begun: too late to give up a seat
 	NotHeld        Code = "not_held"        // the registration has neither a seat nor a place
 	KeyReused      Code = "key_reused"      // an Idempotency-Key with another body
-	Corrected      Code = "corrected"       // the registration has another address and another id since
+	Corrected      Code = "corrected"       // the registration's address was corrected, so it has another id
 	CancelWaits    Code = "cancel_waits"    // a request to cancel the registration is undecided
-	Conflict       Code = "conflict"        // it exists already
-	Busy           Code = "busy"            // more waits than can be kept: nothing was accepted
+	Conflict       Code = "conflict"        // already exists
+	Busy           Code = "busy"            // too many requests wait: nothing was accepted
 	Unavailable    Code = "unavailable"     // the database cannot be reached or takes no work now: nothing was accepted
-	LineBlocked    Code = "line_blocked"    // somebody holds a run's line: nothing was accepted
+	LineBlocked    Code = "line_blocked"    // another transaction holds the run's line: nothing was accepted
 	OutcomeUnknown Code = "outcome_unknown" // the commit may or may not have happened
 	Obsolete       Code = "obsolete"        // the mail makes no sense any more
 	MailRefused    Code = "mail_refused"    // the mail server will never take this mail
 	MailDeferred   Code = "mail_deferred"   // the mail server may take this mail later
 )
 
-// ErrNotHeld says that a registration has nothing to give up or to keep.
+// ErrNotHeld says that a registration has neither a seat nor a place.
 var ErrNotHeld = Errorf(NotHeld, "the registration has neither a seat nor a place on the waiting list")
 
-// ErrCancelWaits says that what becomes of a registration is about to be decided.
+// ErrCancelWaits says that a request to cancel the registration is undecided.
 var ErrCancelWaits = Errorf(CancelWaits, "a request to cancel this registration is undecided: try again once it is decided")
 
 // ErrKeyReused says that an IdempotencyKey belongs to another request.
 var ErrKeyReused = Errorf(KeyReused, "this Idempotency-Key was used for another request: send the same request, or a new key")
 
-// ErrCorrected says that an id, or the key of the request that had it, no longer
-// leads to a registration. It is what a stranger may read: the id was sent to a
-// mistyped address, perhaps.
+// ErrCorrected says that an id, or the idempotency key of its request, no
+// longer leads to a registration. A stranger may read this message, because the
+// id was mailed to the mistyped address.
 var ErrCorrected = Errorf(Corrected, "the e-mail address of this registration was corrected: use the new link, which was sent to the new address")
 
 // Error is an error with a code.
 type Error struct {
 	Code Code
-	// Message is for people: one clause that says what is wrong with what, and
-	// after a colon what is allowed or what to do. It never holds a name, an
-	// address or an id.
+	// Message is for people: one clause that says what is wrong, and after a
+	// colon what is allowed or what to do. It never holds a name, an address or
+	// an id.
 	Message string
 	Faults  []Fault
 	Window  *WindowTimes // set for RunNotOpen and RunClosed
 	Err     error        // the cause, or nil
 }
 
-// WindowTimes are the instants by which a registration window was judged.
+// WindowTimes are the instants by which a request was found to be outside the
+// registration window.
 type WindowTimes struct{ Now, OpensAt, ClosesAt time.Time }
 
-// refusals says why a run refuses a request: see Life.Refusal.
+// refusals has the messages for the codes of Life.Refusal.
 var refusals = map[Code]string{
 	RunNotOpen:    "registration for this run has not begun",
 	RunClosed:     "registration for this run has closed",
@@ -74,7 +74,8 @@ var refusals = map[Code]string{
 	RunBegun:      "the run has begun: only the organiser can cancel a seat now",
 }
 
-// Refused returns the error for a request that a run refuses with the code.
+// Refused returns the error for a request that a run refuses with the code. by
+// is reported for RunNotOpen and RunClosed.
 func Refused(code Code, by WindowTimes) error {
 	e := &Error{Code: code, Message: refusals[code]}
 	if code == RunNotOpen || code == RunClosed {
@@ -83,11 +84,11 @@ func Refused(code Code, by WindowTimes) error {
 	return e
 }
 
-// Fault is one thing wrong with one field of what somebody sent.
+// Fault is one thing wrong with one field of a request.
 type Fault struct {
 	Field  string // the name as sent
 	Code   string // stable, for programs
-	Detail string // for people: goes on after the field's name, as "must be en or de"
+	Detail string // for people: continues a sentence that begins with the field, such as "must be en or de"
 }
 
 // FaultIn returns an Error with the code and one fault.
@@ -113,11 +114,11 @@ func (e *Error) Error() string {
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// Errorf returns an Error with the code; what a %w in the format wraps becomes
-// its cause.
+// Errorf returns an Error with the code. An error that the format wraps with %w
+// becomes its cause.
 func Errorf(code Code, format string, args ...any) error {
 	err := fmt.Errorf(format, args...)
-	switch err.(type) { //nolint:errorlint // asks what fmt made, not what that wraps
+	switch err.(type) { //nolint:errorlint // looks at what fmt.Errorf made, not at what that wraps
 	case interface{ Unwrap() error }, interface{ Unwrap() []error }:
 		return &Error{Code: code, Err: err}
 	}
@@ -133,8 +134,8 @@ type coded interface {
 func (e *Error) code() Code     { return e.Code }
 func (e *SendError) code() Code { return e.Code }
 
-// CodeOf returns the code of the first Error or SendError in the chain, Internal
-// for any other error and "" for nil.
+// CodeOf returns the code of the first Error or SendError in err's chain,
+// Internal for any other error, and "" for nil.
 func CodeOf(err error) Code {
 	if err == nil {
 		return ""

@@ -24,7 +24,7 @@ func TestCodeOf(t *testing.T) {
 		{"a coded error has its code", coded, enroll.Busy},
 		{"a wrapped error keeps its code", fmt.Errorf("accepting: %w", fmt.Errorf("committing: %w", coded)), enroll.Busy},
 		{"a joined error keeps its code", errors.Join(io.EOF, coded), enroll.Busy},
-		{"why a mail was not sent is a code", fmt.Errorf("sending: %w", &enroll.SendError{Code: enroll.MailRefused}), enroll.MailRefused},
+		{"a SendError has its code", fmt.Errorf("sending: %w", &enroll.SendError{Code: enroll.MailRefused}), enroll.MailRefused},
 		{"the outermost code counts", enroll.Errorf(enroll.Unavailable, "accepting: %w", coded), enroll.Unavailable},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -3,7 +3,7 @@ package enroll
 // Language is the language of a mail.
 type Language string
 
-// The languages there are texts for.
+// The languages in which mails can be written.
 const (
 	English Language = "en"
 	German  Language = "de"

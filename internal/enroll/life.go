@@ -2,21 +2,21 @@ package enroll
 
 import "time"
 
-// Life is where a run stands at an instant. What the run answers, what it shows
-// and what its mails may say follow from it alone: docs/design.md has the table.
+// Life is what a run accepts and shows at an instant. What the API answers and
+// what mails may say follow from it alone; docs/design.md has the table.
 //
-// The statement that accepts requests judges the same by the line's clock
-// (internal/postgres/accept.go); a test compares the two.
+// The statement that accepts requests applies the same rules by the line's
+// clock (internal/postgres/accept.go). A test compares the two.
 type Life struct {
 	Window    Window
-	Begun     bool // people no longer give up their seats
-	ListEnded bool // nobody is promoted any more, nor put on the waiting list
+	Begun     bool // people can no longer give up their seats
+	ListEnded bool // the waiting list takes no people and promotes none
 }
 
 // Window says whether people can register, and if not, why.
 type Window string
 
-// The states of a window. All but Open are the code of a refusal, too.
+// The states of a window. All but Open are also the codes of refusals.
 const (
 	NotOpen         Window = "not_open"
 	Open            Window = "open"
@@ -25,8 +25,8 @@ const (
 	WindowCalledOff Window = "called_off"
 )
 
-// LifeAt returns where the run stands at now. An instant belongs to what begins
-// with it.
+// LifeAt returns the run's life at now. An instant belongs to the state that
+// begins with it.
 func (r Run) LifeAt(now time.Time) Life {
 	reached := func(t time.Time) bool { return !now.Before(t) }
 	l := Life{
@@ -47,8 +47,8 @@ func (r Run) LifeAt(now time.Time) Life {
 	return l
 }
 
-// ListEndsAt returns when the waiting list ends by itself: at PromoteUntil, or
-// without that when the run begins, and when the run ends at the latest.
+// ListEndsAt returns when the waiting list ends by itself: at PromoteUntil; if
+// that is zero, when the run begins; and in any case when the run ends.
 func (r Run) ListEndsAt() time.Time {
 	end := r.PromoteUntil
 	if end.IsZero() {
@@ -60,13 +60,13 @@ func (r Run) ListEndsAt() time.Time {
 	return end
 }
 
-// Refusal returns why a request of the kind is refused, or "" if it is accepted.
-// Privileged tells that an organiser makes use of a right: to register somebody
-// outside the window, or to cancel for somebody. Target is the status of the
-// registration that a Cancel is about.
+// Refusal returns the code with which a request of the kind is refused, or ""
+// if it is accepted. privileged tells that an organiser uses a right: to
+// register a person outside the window, or to cancel a person's registration.
+// target is the status of the registration that a Cancel is about.
 //
-// A registration that is still queued may turn out to have a seat, and is given
-// up then, as its owner asked.
+// A cancel of a queued registration is accepted even after the run has begun.
+// Should the registration turn out to have a seat, the seat is given up.
 func (l Life) Refusal(kind Kind, privileged bool, target Status) Code {
 	ended := l.Window == Over || l.Window == WindowCalledOff
 	switch {
@@ -81,17 +81,17 @@ func (l Life) Refusal(kind Kind, privileged bool, target Status) Code {
 // MayRegister tells whether people can register.
 func (l Life) MayRegister() bool { return l.Refusal(Register, false, "") == "" }
 
-// MayGiveUp tells whether the owner of a registration with the status has a seat
-// or a place, and can give it up.
+// MayGiveUp tells whether a registration with the status has a seat or a place,
+// and its owner can give it up.
 func (l Life) MayGiveUp(status Status) bool {
 	return (status == Confirmed || status == Waitlisted) && l.Refusal(Cancel, false, status) == ""
 }
 
-// Life returns where the run stands as of Now.
+// Life returns the run's life as of Now.
 func (r RunState) Life() Life { return r.LifeAt(r.Now) }
 
-// SeatsLeft returns how many seats the next registrations could get, or nil for
-// any number. A seat that is free for whoever has waited longest is none of them.
+// SeatsLeft returns how many seats the next registrations can get; nil means
+// any number. A free seat that the waiting list has a claim to does not count.
 func (r RunState) SeatsLeft() *int {
 	life := r.Life()
 	switch {

@@ -16,7 +16,7 @@ var (
 	ends   = time.Date(2026, 10, 2, 8, 0, 0, 0, time.UTC)
 )
 
-// usual is a run whose registration closes before it begins. Long is one whose
+// usual is a run whose registration closes before it begins. long is a run whose
 // window outlasts it.
 func usual() enroll.Run {
 	return enroll.Run{OpensAt: opens, ClosesAt: closes, StartsAt: starts, EndsAt: ends}
@@ -63,7 +63,7 @@ func TestLife(t *testing.T) {
 		{"before a list that ends early", with(usual(), until(closes)), closes.Add(before), "open"},
 		{"when a list ends early", with(usual(), until(closes)), closes, "closed, list ended"},
 		{"after the begin of a run whose list goes on", with(long(), until(ends)), starts, "open, begun"},
-		{"when the run of a list ends that would go on", with(long(), until(ends.AddDate(1, 0, 0))), ends, "over, begun, list ended"},
+		{"when the run ends before its list would", with(long(), until(ends.AddDate(1, 0, 0))), ends, "over, begun, list ended"},
 		{"a start that moves takes the list along", with(usual(), func(r *enroll.Run) { r.StartsAt = starts.Add(time.Hour) }), starts, "closed"},
 		{"a list that the line ended", with(usual(), func(r *enroll.Run) { r.WaitlistEnded = true }), opens, "open, list ended"},
 
@@ -88,7 +88,7 @@ func TestLife(t *testing.T) {
 	}
 }
 
-// TestRefusal has the answers of the same table.
+// TestRefusal goes through the answers in the same table.
 func TestRefusal(t *testing.T) {
 	t.Parallel()
 	registers := map[enroll.Window][2]enroll.Code{ // of a person, and of an organiser
@@ -120,11 +120,11 @@ func TestRefusal(t *testing.T) {
 					enroll.Confirmed: !begun, enroll.Waitlisted: true, enroll.Queued: false, enroll.Rejected: false, enroll.Cancelled: false, enroll.NotPromoted: false,
 				} {
 					if l.MayGiveUp(status) != may {
-						t.Errorf("%+v: whoever is %s may give something up: %t", l, status, !may)
+						t.Errorf("%+v: MayGiveUp(%s) is %t", l, status, !may)
 					}
 				}
 				if l.MayRegister() != (window == enroll.Open) {
-					t.Errorf("%+v: people may register: %t", l, l.MayRegister())
+					t.Errorf("%+v: MayRegister is %t", l, l.MayRegister())
 				}
 			}
 		}
@@ -153,7 +153,7 @@ func TestSeats(t *testing.T) {
 		{"a run over capacity has none left", new(20), 21, new(0), true, nil},
 		{"a run of no seats has none left", new(0), 0, new(0), false, nil},
 		{"a run lowered to no seats is over capacity", new(0), 1, new(0), true, nil},
-		{"a seat is kept for whoever waits", new(20), 19, new(0), false, func(r *enroll.RunState) { r.WaitingCount = 1 }},
+		{"a free seat is kept for the waiting list", new(20), 19, new(0), false, func(r *enroll.RunState) { r.WaitingCount = 1 }},
 		{"a seat is free when the list's time has come", new(20), 19, new(1), false, func(r *enroll.RunState) { r.WaitingCount, r.Now = 1, starts }},
 		{"a run that is over has none left", new(20), 19, new(0), false, func(r *enroll.RunState) { r.Now = ends }},
 		{"a run that is called off has none left", nil, 0, new(0), false, func(r *enroll.RunState) { r.CalledOff = true }},

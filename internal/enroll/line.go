@@ -10,7 +10,7 @@ type LineEntry struct {
 	Reason      Reason
 	AcceptedAt  time.Time
 	DecidedAt   time.Time // zero while queued
-	ChangedAt   time.Time // when a later request changed the status; zero = none did
+	ChangedAt   time.Time // when a later request changed the status; zero = never
 	Name        Name      // of Register
 	Email       string    // of Register, as it was typed
 	Target      int64     // of Cancel: the registration's ticket
@@ -36,5 +36,5 @@ type Backlog struct {
 }
 
 // OlderThan tells whether that request has waited for at least age. A request
-// from the future counts as older: how long it has waited is not known.
+// from the future counts as older, because its true age is unknown.
 func (b Backlog) OlderThan(age time.Duration) bool { return b.Age >= age || b.Age < 0 }

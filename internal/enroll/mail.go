@@ -9,49 +9,49 @@ import (
 // MailKind is what a mail tells.
 type MailKind string
 
-// The kinds of mail. A kind has a line here and in mailRules, and a template of
-// its name in internal/mail.
+// The kinds of mail. Each has a line here, a line in mailRules, and a template
+// of its name in internal/mail.
 const (
 	MailConfirmed         MailKind = "confirmed"          // you have a seat
-	MailFull              MailKind = "full"               // you have none
+	MailFull              MailKind = "full"               // no seat is left
 	MailAlreadyRegistered MailKind = "already_registered" // you asked again: here is the registration you have
 	MailWaitlisted        MailKind = "waitlisted"         // you have a place on the waiting list
 	MailPromoted          MailKind = "promoted"           // you have a seat, from the waiting list
-	MailNotPromoted       MailKind = "not_promoted"       // the waiting list has ended, and you have none
+	MailNotPromoted       MailKind = "not_promoted"       // the waiting list has ended, and you have no seat
 	MailCancelled         MailKind = "cancelled"          // you have given up your seat or place, or were removed
 	MailCalledOff         MailKind = "called_off"         // the run does not take place
 	MailChanged           MailKind = "changed"            // time, zone or location of the run have changed
 	MailReminder          MailKind = "reminder"           // the run begins soon
 	MailSummary           MailKind = "summary"            // how all your registrations for the run stand
-	MailMistakenAddress   MailKind = "mistaken_address"   // your address was entered by mistake, and is replaced
+	MailMistakenAddress   MailKind = "mistaken_address"   // your address was entered by mistake and has been replaced
 	MailLinks             MailKind = "links"              // you asked for the links of all your registrations
 )
 
-// mailRule says when a kind of mail may be sent. A mail that has been superseded
-// is not: "confirmed" never arrives after "cancelled".
+// mailRule says when a kind of mail may be sent. A superseded mail is not sent,
+// so "confirmed" never arrives after "cancelled".
 type mailRule struct {
-	status Status // what the registration must still be; "" = whatever it is
-	reason Reason // the same of its reason
-	holds  bool   // it must still have a seat or a place
+	status Status // the status that the registration must still have; "" = any
+	reason Reason // the reason that it must still have; "" = any
+	holds  bool   // whether it must still have a seat or a place
 	until  deadline
-	// tells: the person learns from it how the registration stands, when and
-	// where, so it counts as what the registration was last told.
+	// tells says that the mail states status and schedule, so that it counts as
+	// what the registration was last told.
 	tells bool
-	// paced: an address gets only so many about one run in a while; see PaceRun.
+	// paced says that PaceRun bounds the kind.
 	paced bool
 }
 
-// deadline is until when a kind of mail makes sense.
+// deadline is when a kind of mail stops making sense.
 type deadline struct {
 	of     func(Mail, Enrolment) time.Time // zero = for ever
-	passed string                          // what has happened by then
+	passed string                          // why it is too late then
 }
 
 var (
 	untilStart   = deadline{func(_ Mail, e Enrolment) time.Time { return e.For.StartsAt }, "the run has begun"}
 	untilEnd     = deadline{func(_ Mail, e Enrolment) time.Time { return e.For.EndsAt }, "the run is over"}
 	untilListEnd = deadline{func(_ Mail, e Enrolment) time.Time { return e.For.ListEndsAt() }, "the waiting list has ended"}
-	// A receipt stays true, and of no use to anybody after a while.
+	// A receipt stays true, but after a while nobody needs it.
 	untilWeekAfter = deadline{func(m Mail, _ Enrolment) time.Time { return m.DueAt.AddDate(0, 0, 7) }, "it happened more than a week ago"}
 	untilDayAfter  = deadline{func(m Mail, _ Enrolment) time.Time { return m.DueAt.AddDate(0, 0, 1) }, "it was requested more than a day ago"}
 )
@@ -72,22 +72,20 @@ var mailRules = map[MailKind]mailRule{
 	MailLinks:             {until: untilDayAfter},
 }
 
-// What leaves to one address within a while, by default ten minutes: so many
-// mails about one run, further ones become one summary, and so many mails in all.
+// The pace is how many mails leave to one address within mail.pace, ten minutes
+// by default.
 const (
-	PaceRun     = 2
-	PaceAddress = 20
+	PaceRun     = 2  // about one run; further mails about it become one summary
+	PaceAddress = 20 // in all; further mails wait
 )
 
 // MailKinds returns all kinds, in no order.
 func MailKinds() []MailKind { return kindsThat(func(mailRule) bool { return true }) }
 
-// TellingKinds returns the kinds by which a person learns how the registration
-// stands, when and where, in no order.
+// TellingKinds returns the kinds that state status and schedule, in no order.
 func TellingKinds() []MailKind { return kindsThat(func(r mailRule) bool { return r.tells }) }
 
-// PacedKinds returns the kinds of which an address gets only so many about one
-// run in a while, in no order.
+// PacedKinds returns the kinds that PaceRun bounds, in no order.
 func PacedKinds() []MailKind { return kindsThat(func(r mailRule) bool { return r.paced }) }
 
 func kindsThat(is func(mailRule) bool) []MailKind {
@@ -100,27 +98,27 @@ func kindsThat(is func(mailRule) bool) []MailKind {
 	return kinds
 }
 
-// Mail is a message of the outbox, as it reads now.
+// Mail is a mail of the outbox with everything that it tells as of Now.
 type Mail struct {
-	ID       uuid.UUID // of the outbox row; no credential
+	ID       uuid.UUID // of the outbox row; not a credential
 	Kind     MailKind
-	Attempt  int // of sending it, from 1
+	Attempt  int // to send it, from 1
 	To       Address
 	Language Language
 	DueAt    time.Time // when what it tells happened
 	Now      time.Time // when this was read
-	// About is what it tells of: one registration; for MailSummary those of the
-	// address in one run; for MailLinks those of the address, the newest first.
-	// There is at least one.
+	// About are the registrations that the mail is about: for MailSummary all
+	// of the address in one run, for MailLinks those of the address, newest
+	// first, and for other kinds exactly one.
 	About []Enrolment
-	More  bool // the address has older ones, too
-	// Outdated tells that the mail was begun for an address that is no longer the
-	// registration's, or is to apologise to one that is its again.
+	More  bool // the address also has older ones
+	// Outdated tells that the registration no longer has the address that the
+	// mail was begun for, or for an apology that it has that address again.
 	Outdated bool
 }
 
-// Superseded tells whether the mail no longer says how things are, says nothing
-// new, or is about nothing that is still there.
+// Superseded tells whether what the mail says no longer holds, is no news, or
+// is about registrations that no longer exist.
 func (m Mail) Superseded() bool {
 	if len(m.About) == 0 || m.Outdated {
 		return true
@@ -140,8 +138,7 @@ func (m Mail) Superseded() bool {
 	return false
 }
 
-// Overdue returns what has happened since which the mail makes no sense, and ""
-// as long as it makes some.
+// Overdue returns why it is too late for the mail, or "" if it is not.
 func (m Mail) Overdue() string {
 	until := mailRules[m.Kind].until
 	for _, e := range m.About {
@@ -152,7 +149,7 @@ func (m Mail) Overdue() string {
 	return ""
 }
 
-// Obsolete returns why the mail is not to be sent any more, and "" if it is.
+// Obsolete returns why the mail must not be sent any more, or "" if it may be.
 func (m Mail) Obsolete() string {
 	if m.Superseded() {
 		return "superseded: what it says no longer holds or has been told since"

@@ -30,8 +30,8 @@ func TestSuperseded(t *testing.T) {
 		about []enroll.Enrolment
 		want  bool
 	}{
-		{"a seat that is still held is confirmed", enroll.MailConfirmed, about(enroll.Confirmed, "", later), false},
-		{"a seat that is held no longer is not", enroll.MailConfirmed, about(enroll.Rejected, enroll.Full, later), true},
+		{"a confirmation of a seat that is held", enroll.MailConfirmed, about(enroll.Confirmed, "", later), false},
+		{"a confirmation of a seat that is gone", enroll.MailConfirmed, about(enroll.Rejected, enroll.Full, later), true},
 		{"a refusal stands", enroll.MailFull, about(enroll.Rejected, enroll.Full, later), false},
 		{"a refusal that was lifted does not", enroll.MailFull, about(enroll.Confirmed, "", later), true},
 		{"a refusal for a long waiting list stands", enroll.MailFull, about(enroll.Rejected, enroll.WaitlistTooLong, later), false},
@@ -41,32 +41,32 @@ func TestSuperseded(t *testing.T) {
 		{"a confirmation does not come after a run is called off", enroll.MailConfirmed, about(enroll.Cancelled, enroll.RunCalledOff, later), true},
 		{"a second request points to a place that is held", enroll.MailAlreadyRegistered, about(enroll.Waitlisted, "", later), false},
 		{"a second request does not point to what was cancelled", enroll.MailAlreadyRegistered, about(enroll.Cancelled, "", later), true},
-		{"a second request does not point to who was not promoted", enroll.MailAlreadyRegistered, about(enroll.NotPromoted, "", later), true},
+		{"a second request does not point to a registration that was not promoted", enroll.MailAlreadyRegistered, about(enroll.NotPromoted, "", later), true},
 		{"a place on the list that is still held is told", enroll.MailWaitlisted, about(enroll.Waitlisted, "", later), false},
 		{"a place on the list is not told after the promotion", enroll.MailWaitlisted, about(enroll.Confirmed, "", later), true},
 		{"a place on the list is not told after it was given up", enroll.MailWaitlisted, about(enroll.Cancelled, "", later), true},
 		{"a place on the list is not told after the list has ended", enroll.MailWaitlisted, about(enroll.NotPromoted, "", later), true},
 		{"a promotion is told while the seat is held", enroll.MailPromoted, about(enroll.Confirmed, "", later), false},
 		{"a promotion is not told after the seat was given up", enroll.MailPromoted, about(enroll.Cancelled, enroll.Removed, later), true},
-		{"the end of the list is told to who was not promoted", enroll.MailNotPromoted, about(enroll.NotPromoted, "", later), false},
+		{"the end of the list is told to people who were not promoted", enroll.MailNotPromoted, about(enroll.NotPromoted, "", later), false},
 		{"the end of the list is told to nobody else", enroll.MailNotPromoted, about(enroll.Cancelled, "", later), true},
 		{"a cancellation is told", enroll.MailCancelled, about(enroll.Cancelled, "", later), false},
 		{"a removal is told", enroll.MailCancelled, about(enroll.Cancelled, enroll.Removed, later), false},
 		{"a cancellation is not told of what is held", enroll.MailCancelled, about(enroll.Confirmed, "", later), true},
-		{"a run that is called off is told to who had a seat or a place", enroll.MailCalledOff, about(enroll.Cancelled, enroll.RunCalledOff, later), false},
-		{"a run that is called off is told to who asked afterwards", enroll.MailCalledOff, about(enroll.Rejected, enroll.RunCalledOff, later), false},
-		{"a run that is called off is not told to who cancelled before", enroll.MailCalledOff, about(enroll.Cancelled, "", later), true},
-		{"a run that is called off is not told to who was refused before", enroll.MailCalledOff, about(enroll.Rejected, enroll.Full, later), true},
-		{"a reminder does not come to who waits", enroll.MailReminder, about(enroll.Waitlisted, "", later), true},
-		{"a reminder does not come to who cancelled", enroll.MailReminder, about(enroll.Cancelled, "", later), true},
-		{"nothing to tell of is nothing to tell", enroll.MailLinks, nil, true},
-		{"a change is told to who has a seat", enroll.MailChanged, moved(enroll.Confirmed), false},
-		{"a change is told to who waits", enroll.MailChanged, moved(enroll.Waitlisted), false},
-		{"a change is not told to who cancelled", enroll.MailChanged, moved(enroll.Cancelled), true},
+		{"a run that is called off is told to people with a seat or a place", enroll.MailCalledOff, about(enroll.Cancelled, enroll.RunCalledOff, later), false},
+		{"a run that is called off is told to people who asked afterwards", enroll.MailCalledOff, about(enroll.Rejected, enroll.RunCalledOff, later), false},
+		{"a run that is called off is not told to people who cancelled before", enroll.MailCalledOff, about(enroll.Cancelled, "", later), true},
+		{"a run that is called off is not told to people who were refused before", enroll.MailCalledOff, about(enroll.Rejected, enroll.Full, later), true},
+		{"a reminder does not go to people who wait", enroll.MailReminder, about(enroll.Waitlisted, "", later), true},
+		{"a reminder does not go to people who cancelled", enroll.MailReminder, about(enroll.Cancelled, "", later), true},
+		{"a mail about no registrations", enroll.MailLinks, nil, true},
+		{"a change is told to people with a seat", enroll.MailChanged, moved(enroll.Confirmed), false},
+		{"a change is told to people who wait", enroll.MailChanged, moved(enroll.Waitlisted), false},
+		{"a change is not told to people who cancelled", enroll.MailChanged, moved(enroll.Cancelled), true},
 		{"a change of a run that is called off is not told", enroll.MailChanged, calledOff(moved(enroll.Cancelled)), true},
-		{"what was told already is no change", enroll.MailChanged, about(enroll.Confirmed, "", later), true},
+		{"a change that was told already", enroll.MailChanged, about(enroll.Confirmed, "", later), true},
 		{"a reminder does not come without a seat", enroll.MailReminder, about(enroll.Rejected, enroll.Full, later), true},
-		{"links are links whatever became of them", enroll.MailLinks, append(about(enroll.Queued, "", later), about(enroll.Rejected, enroll.Full, now)...), false},
+		{"links are told whatever the status", enroll.MailLinks, append(about(enroll.Queued, "", later), about(enroll.Rejected, enroll.Full, now)...), false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
@@ -77,8 +77,9 @@ func TestSuperseded(t *testing.T) {
 	}
 }
 
-// What Settle tells must not be superseded by what the same call says.
-func TestEveryNoticeOfTheLastEventIsToldAsThingsStand(t *testing.T) {
+// A notice of Settle must not be superseded by the outcomes of the same
+// call.
+func TestNoMailOfTheSameCallIsSuperseded(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		kind   enroll.MailKind
@@ -105,8 +106,8 @@ func TestEveryNoticeOfTheLastEventIsToldAsThingsStand(t *testing.T) {
 	}
 }
 
-// TestOverdue: each kind says until when it makes sense. A kind that is not
-// listed here fails.
+// TestOverdue checks until when each kind makes sense. It fails for a kind that
+// is not listed here.
 func TestOverdue(t *testing.T) {
 	t.Parallel()
 	run := enroll.Run{
@@ -132,7 +133,7 @@ func TestOverdue(t *testing.T) {
 	for _, kind := range enroll.MailKinds() {
 		end, listed := until[kind]
 		if !listed {
-			t.Errorf("%s: nothing here says until when it makes sense", kind)
+			t.Errorf("%s: the test has no deadline for it", kind)
 			continue
 		}
 		m := enroll.Mail{Kind: kind, DueAt: due, Now: end.Add(-1), About: []enroll.Enrolment{{For: run}}}
@@ -141,7 +142,7 @@ func TestOverdue(t *testing.T) {
 		}
 		m.Now = end
 		if m.Overdue() == "" {
-			t.Errorf("%s still makes sense at %s", kind, end)
+			t.Errorf("%s is not overdue at %s", kind, end)
 		}
 	}
 	// Without a time of its own, a waiting list ends when the run begins.

@@ -21,7 +21,7 @@ func fault(t rapid.TB, err error) enroll.Fault {
 		t.Fatalf("got %v, want an error of code invalid with one fault", err)
 	}
 	if e.Faults[0].Detail == "" {
-		t.Errorf("the fault %+v has nothing for people", e.Faults[0])
+		t.Errorf("the fault %+v has no detail for people", e.Faults[0])
 	}
 	return e.Faults[0]
 }
@@ -36,7 +36,7 @@ func TestParseName(t *testing.T) {
 		{"typographic quotes", "Siobhán O’Brien „Mo“"},
 		{"markup", "<b>Robert</b>'); DROP TABLE users;--"},
 		{"template syntax", "{{.Name}} ${name} %s {% raw %} #{1+1}"},
-		{"what a spreadsheet calculates", `=HYPERLINK("x")`},
+		{"a spreadsheet formula", `=HYPERLINK("x")`},
 		{"an address", "Ada <ada@example.org>"},
 		{"an emoji joined from several", "👩‍👩‍👧‍👦 Family"},
 		{"an emoji with a skin tone and a selector", "Ada 🏳️‍🌈👍🏽"},
@@ -133,7 +133,7 @@ func TestParseName(t *testing.T) {
 	}
 }
 
-// checkName states what holds for every text that somebody may send as a name.
+// checkName checks what holds for every text that a client may send as a name.
 func checkName(t rapid.TB, typed string) {
 	t.Helper()
 	got, err := enroll.ParseName(typed)

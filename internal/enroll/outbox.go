@@ -6,7 +6,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// MailState is where a mail stands.
+// MailState is the state of a mail in the outbox.
 type MailState string
 
 // The states of a mail.
@@ -27,60 +27,61 @@ func ParseMailState(s string) (MailState, error) {
 	return "", FaultIn("state", Invalid, "unknown", "must be pending, sent, failed or skipped")
 }
 
-// OutboxMail is a mail in the outbox as an organiser sees it.
+// OutboxMail is a mail in the outbox as organisers see it.
 type OutboxMail struct {
 	ID       uuid.UUID
 	Run      string // the run's slug
 	Ticket   int64
 	Kind     MailKind
-	Sequence int    // tells those of one kind about one registration apart
-	To       string // empty = the address of a MailMistakenAddress that has ended: it is erased
+	Sequence int    // distinguishes mails of one kind about one registration
+	To       string // the address; empty once a MailMistakenAddress has ended, since that erases it
 	State    MailState
 	Attempts int
 	DueAt    time.Time
 	NextAt   time.Time  // when it is tried next; zero unless pending
 	EndedAt  time.Time  // when it was sent, failed or skipped; zero while pending
-	Problem  string     // why it was not sent the last time it was tried: see MailAttempt
-	ToldBy   *uuid.UUID // the summary that tells it; nil = none
+	Problem  string     // why the last attempt did not send it; see MailAttempt
+	ToldBy   *uuid.UUID // the summary that told its news; nil = none
 }
 
-// MailQuery says which mails about the registrations of a run are asked for.
+// MailQuery says which mails about a run's registrations to list.
 type MailQuery struct {
-	State   MailState // empty = in any
-	Ticket  int64     // of this registration only; 0 = of all, and then …
-	After   int64     // … of tickets after this one, …
-	Tickets int       // … of at most so many
+	State   MailState // empty = any
+	Ticket  int64     // about this registration only; 0 = about all, bounded by After and Tickets
+	After   int64     // about tickets after this one
+	Tickets int       // about at most this many tickets
 }
 
 // MailAttempt is how one attempt to send a mail ended.
 type MailAttempt struct {
 	State MailState     // MailPending: try again
 	After time.Duration // when to try again
-	// Problem is why it was not sent: the mail server's words in one line, or
-	// where it said nothing a plain sentence; at most 500 characters. "" = it was.
+	// Problem is why the mail was not sent, in one line of at most 500
+	// characters: the mail server's words, or a sentence if the server said
+	// nothing. "" = it was sent.
 	Problem string
-	// Unanswered tells that the mail may have arrived all the same.
+	// Unanswered tells that the mail may have arrived nevertheless.
 	Unanswered bool
 }
 
 // ClaimLimits bound the claim of a mail.
 type ClaimLimits struct {
-	Lease time.Duration // for how long the attempt is the caller's
-	// Pace is the time in which no more than PaceRun mails about a run and
-	// PaceAddress mails in all leave to one address; 0 = any number may.
+	Lease time.Duration // how long the attempt belongs to the caller
+	// Pace is the time in which at most PaceRun mails about a run and
+	// PaceAddress mails in all leave to one address; 0 = no limit.
 	Pace time.Duration
 }
 
-// MailPatience is how long a mail may wait to be sent before it counts as
+// MailPatience is how long a mail may wait before MailBacklog counts it as
 // overdue.
 const MailPatience = time.Hour
 
 // MailBacklog is what waits in the whole outbox.
 type MailBacklog struct {
 	Pending int           // mails that wait
-	Overdue int           // of them, for longer than MailPatience
-	Untried int           // of those, without a single attempt
-	Oldest  time.Duration // since when the oldest has been due
+	Overdue int           // of these, mails that have waited longer than MailPatience
+	Untried int           // of the overdue, mails without a single attempt
+	Oldest  time.Duration // how long ago the oldest was due
 }
 
 // DueMail names a mail that waits to be sent, and says how it was found.
@@ -88,5 +89,5 @@ type DueMail struct {
 	ID       uuid.UUID
 	Attempts int       // made so far
 	Replaced int       // how often its task was lost on the queue
-	NextAt   time.Time // when it was to be looked at
+	NextAt   time.Time // when it was due to be looked at
 }

@@ -23,9 +23,9 @@ const (
 type Name string
 
 // ParseName returns the name, or an error of code Invalid whose fault names the
-// field "name". What it returns can be stored, put into a mail header and
-// printed: it is valid UTF-8 of 1 to MaxName runes, shows at least one visible
-// character, and holds no control characters and none that reorder text.
+// field "name". The name can be stored, put into a mail header and printed: it
+// is valid UTF-8 of 1 to MaxName runes, has at least one visible character, and
+// holds no control characters and no characters that reorder text.
 func ParseName(s string) (Name, error) {
 	fault := func(code, detail string) (Name, error) {
 		return "", FaultIn("name", Invalid, code, detail)
@@ -51,15 +51,15 @@ func visible(r rune) bool {
 	return unicode.In(r, unicode.L, unicode.N, unicode.P, unicode.S) && !unseen(r)
 }
 
-// unseen tells whether a rune shows nothing though it is not a blank: format
-// characters and those that Unicode makes ignorable (Hangul fillers are
-// letters by category), and the empty Braille pattern.
+// unseen tells whether a rune shows nothing although it is not a blank. These
+// are format characters, characters that Unicode calls ignorable (Hangul
+// fillers are letters by category), and the empty Braille pattern.
 func unseen(r rune) bool {
 	return unicode.In(r, unicode.Cf, unicode.Other_Default_Ignorable_Code_Point) || r == '\u2800'
 }
 
-// unseenInAddress leaves the joiners to IDNA, which knows where they belong. It
-// would drop the others in silence, and mail goes to what was typed.
+// unseenInAddress leaves the joiners to IDNA, which knows where they belong.
+// The others IDNA would drop silently, but mail goes to the address as typed.
 func unseenInAddress(r rune) bool {
 	return unseen(r) && r != '\u200c' && r != '\u200d'
 }
@@ -71,19 +71,20 @@ type AddressKey string
 // Address is an e-mail address.
 type Address struct {
 	Typed string     // as it was typed, without surrounding blanks
-	Key   AddressKey // what it is compared by
+	Key   AddressKey // by which addresses are compared
 }
 
-// Mailbox returns where mail goes: the local part as it was typed, which is the
-// receiving server's to read, at the domain as it is looked up.
+// Mailbox returns the address that mail goes to: the local part as typed, since
+// only the receiving server may interpret it, and the domain as it is looked
+// up.
 func (a Address) Mailbox() string {
 	local, _, _ := strings.Cut(a.Typed, "@")
 	_, domain, _ := strings.Cut(string(a.Key), "@")
 	return local + "@" + domain
 }
 
-// domains maps a domain to its A-label form as a name is looked up (UTS #46,
-// non-transitional), and refuses what could not be registered.
+// domains maps a domain to the A-labels by which it is looked up (UTS #46,
+// non-transitional), and refuses domains that cannot be registered.
 var domains = idna.New(
 	idna.MapForLookup(),
 	idna.BidiRule(),
@@ -95,14 +96,14 @@ var domains = idna.New(
 // ParseAddress returns the address, or an error of code Invalid whose fault
 // names the field "email".
 //
-// It accepts the form that people have: a dot-atom (RFC 5322, 3.2.3), an @ and
-// a domain of at least two labels, which may be internationalised. Quoted and
+// It accepts the usual form: a dot-atom (RFC 5322, 3.2.3), an @ and a domain of
+// at least two labels, which may be internationalised. It refuses quoted and
 // commented local parts, address literals, display names and internationalised
-// local parts are refused, since too few mail servers deliver to them.
+// local parts, because too few mail servers deliver to them.
 //
-// The key is the NFC form with the domain as A-labels in lower case, and the
-// local part in lower case: nearly all servers ignore its case. Dots and plus
-// signs are significant.
+// The key is the address in NFC and lower case, with the domain as A-labels:
+// nearly all servers ignore the case of the local part. Dots and plus signs are
+// significant.
 func ParseAddress(s string) (Address, error) {
 	fault := func(code, detail string) (Address, error) {
 		return Address{}, FaultIn("email", Invalid, code, detail)
@@ -141,9 +142,9 @@ func ParseAddress(s string) (Address, error) {
 		return fault("domain", "must have a valid domain after the @")
 	}
 	ascii = strings.ToLower(ascii)
-	// What a character is mapped to can break a rule that the character itself
-	// does not: U+2137, a symbol, stands for a letter that is written from right to
-	// left. So the A-labels must hold as well.
+	// A character can obey a rule that the character it maps to breaks: U+2137,
+	// a symbol, maps to a letter that is written from right to left. So the
+	// A-labels are checked as well.
 	if ascii != strings.ToLower(domain) {
 		if again, err := domains.ToASCII(ascii); err != nil || again != ascii {
 			return fault("domain", "must have a valid domain after the @")

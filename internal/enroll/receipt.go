@@ -2,8 +2,8 @@ package enroll
 
 // Receipt is what an accepted submission got.
 type Receipt struct {
-	Registration // of another kind than Register it is the request as such
-	// What stands in the line. It is what the submission said, unless Again.
+	Registration // for a kind other than Register, the request itself
+	// What stands in the line. It equals the submission unless Again.
 	Kind          Kind
 	Name          Name
 	Email         string
@@ -11,9 +11,9 @@ type Receipt struct {
 	Notify        bool
 	WaitlistLimit *int
 	Target        int64
-	Digest        Digest // empty = it is compared by the above
-	Again         bool   // an earlier submission with the same IdempotencyKey got it
-	Corrected     bool   // its address was corrected since, and its id is another one
+	Digest        Digest // empty = compare by the fields above
+	Again         bool   // an earlier submission with the same IdempotencyKey got the ticket
+	Corrected     bool   // its address was corrected, so it has another id now
 }
 
 // ReceiptFor returns the receipt for a submission that got the registration.
@@ -24,11 +24,11 @@ func ReceiptFor(sub Submission, r Registration) Receipt {
 	}
 }
 
-// CheckAgainst returns the receipt as the answer to the submission. It returns an
-// error of code KeyReused if the receipt was written for a submission with other
-// content, and of code Corrected if the address of the registration has been
-// corrected since. A corrected registration without a digest no longer shows what
-// was submitted, so no repetition gets it.
+// CheckAgainst returns the receipt as the answer to the submission. It returns
+// an error of code KeyReused if the receipt belongs to a submission with other
+// content, and of code Corrected if the registration's address has been
+// corrected since. A corrected registration without a digest no longer shows
+// what was submitted, so every repetition gets Corrected.
 func (r Receipt) CheckAgainst(sub Submission) (Receipt, error) {
 	switch compared := r.Digest.known(); {
 	case r.Again && !r.Matches(sub) && (compared || !r.Corrected):
@@ -50,8 +50,9 @@ func (r Receipt) Matches(sub Submission) bool {
 		sameLimit && r.Target == sub.Target
 }
 
-// AcceptResult is the result of accepting one submission: a receipt or an error.
+// AcceptResult is the result of accepting one submission: a receipt, or an
+// error with the code of the refusal.
 type AcceptResult struct {
 	Receipt Receipt
-	Err     error // code NotFound, RunNotOpen or RunClosed, or nil
+	Err     error
 }

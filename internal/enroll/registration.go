@@ -6,7 +6,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// Status is where a registration stands.
+// Status is the status of a registration, or of another request in the line.
 type Status string
 
 // The statuses of a registration.
@@ -19,15 +19,15 @@ const (
 	NotPromoted Status = "not_promoted" // the waiting list ended first
 )
 
-// Done is the status of a request that is no registration, once it is settled.
+// Done is the status of any other request once it is settled.
 const Done Status = "done"
 
-// Final tells whether nothing changes the status by itself any more: neither
-// being decided nor being promoted. A later cancellation still can.
+// Final tells whether the registration is decided and not waitlisted. Only a
+// later request, such as a cancel, changes a final status.
 func (s Status) Final() bool { return s != Queued && s != Waitlisted }
 
-// Reason says why a registration has its status. The zero Reason is "no reason
-// needed".
+// Reason says why a registration has its status. The zero Reason means that the
+// status needs none.
 type Reason string
 
 // The reasons of a rejection, of a cancellation that the person did not ask for,
@@ -41,8 +41,8 @@ const (
 	NoEffect          Reason = "no_effect"
 )
 
-// Message returns the reason as a sentence for the person who asked, and "" for
-// no reason or an unknown one.
+// Message returns the reason in words for the person, or "" if there is none or
+// it is unknown.
 func (r Reason) Message() string {
 	switch r {
 	case Full:
@@ -72,28 +72,28 @@ type Registration struct {
 	Reason        Reason
 	AcceptedAt    time.Time
 	DecidedAt     time.Time // zero while queued
-	SettledTicket int64     // of the run, when this was read
+	SettledTicket int64     // of the run, at the time of reading
 
-	// ChangedAt is when a later request changed the status; zero = none did. A
-	// registration that is confirmed was promoted then.
+	// ChangedAt is when a later request changed the status; zero = never. If
+	// the registration is confirmed, it was promoted then.
 	ChangedAt        time.Time
 	WaitlistPosition int // place on the waiting list, 1 = first; 0 = none
 	Cancellation     Cancellation
 
-	// Retired tells that the registration has another ID by now, since its address
-	// was corrected. Nothing else is set then.
+	// Retired tells that the ID was retired by a correction of the address. No
+	// other field is set then.
 	Retired bool
 }
 
-// Cancellation is the request to cancel a registration. The zero Cancellation is
-// that nobody asked for it.
+// Cancellation is the request to cancel a registration. The zero Cancellation
+// means that there is none.
 type Cancellation struct {
 	Ticket int64
 	Status Status // Queued or Done
 }
 
-// Path returns where the registration is found below the public URL. Whoever
-// knows it can act for the person.
+// Path returns the path of the registration below the public URL. It contains
+// the id, so never log it.
 func (r Registration) Path() string { return "/v1/registrations/" + r.ID.String() }
 
 // Position returns the position of a queued request in the line, 1 = next, and 0

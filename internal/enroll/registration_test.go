@@ -22,16 +22,16 @@ func TestPosition(t *testing.T) {
 		want            int64
 	}{
 		{"the first of a new line is next", enroll.Queued, 1, 0, 1},
-		{"who comes after the last settled is next", enroll.Queued, 8, 7, 1},
+		{"the ticket after the last settled one is next", enroll.Queued, 8, 7, 1},
 		{"others are before", enroll.Queued, 12, 7, 5},
 		{"a queued one read late is still next", enroll.Queued, 7, 7, 1},
 		{"a queued one read very late is still next", enroll.Queued, 7, 900, 1},
 		{"the end of a long line", enroll.Queued, math.MaxInt64, 0, math.MaxInt64},
-		{"a confirmed one has no place", enroll.Confirmed, 12, 7, 0},
-		{"one on the waiting list has no place in the line", enroll.Waitlisted, 12, 7, 0},
-		{"one that was cancelled has no place", enroll.Cancelled, 12, 7, 0},
-		{"a settled request of another kind has no place", enroll.Done, 12, 12, 0},
-		{"a rejected one has no place", enroll.Rejected, 7, 7, 0},
+		{"a confirmed registration has no position", enroll.Confirmed, 12, 7, 0},
+		{"a waitlisted registration has no position", enroll.Waitlisted, 12, 7, 0},
+		{"a cancelled registration has no position", enroll.Cancelled, 12, 7, 0},
+		{"a settled request of another kind has no position", enroll.Done, 12, 12, 0},
+		{"a rejected registration has no position", enroll.Rejected, 7, 7, 0},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
@@ -110,7 +110,7 @@ func TestReasons(t *testing.T) {
 			t.Errorf("%s is told as %q", reason, message)
 		}
 		if other, ok := seen[message]; ok {
-			t.Errorf("%s and %s are told in the same words", reason, other)
+			t.Errorf("%s and %s have the same message", reason, other)
 		}
 		seen[message] = reason
 	}

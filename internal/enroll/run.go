@@ -14,11 +14,11 @@ type Run struct {
 	Title    string // the course's title
 	Location string
 	TimeZone string   // IANA name in which the run's times are shown
-	Language Language // of its mails, unless somebody asks for another; empty = English
+	Language Language // of its mails, unless a request names another; empty = English
 
 	Organiser string // the course's
 	ReplyTo   string // the course's
-	Revision  int    // how often time or location were changed: calendars need to know
+	Revision  int    // the number of changes to the schedule
 
 	StartsAt time.Time
 	EndsAt   time.Time
@@ -27,8 +27,8 @@ type Run struct {
 	WaitlistCapacity *int      // places on the waiting list; nil = unlimited, 0 = there is none
 	PromoteUntil     time.Time // when the waiting list ends; zero = when the run begins. See ListEndsAt
 
-	OpensAt  time.Time // registration is possible from here (inclusive) …
-	ClosesAt time.Time // … to here (exclusive)
+	OpensAt  time.Time // the registration window begins (inclusive)
+	ClosesAt time.Time // the registration window ends (exclusive)
 
 	WaitlistEnded bool // by a request in the line
 	CalledOff     bool
@@ -49,11 +49,11 @@ type RunState struct {
 	Now              time.Time // by the line's clock, which never runs backwards
 }
 
-// Waiting returns how many requests of the line are not decided yet.
+// Waiting returns how many requests of the line are undecided.
 func (r RunState) Waiting() int64 { return r.LastTicket - r.SettledTicket }
 
-// OverCapacity tells whether more seats are held than the run has. That is
-// legal: lowering a capacity takes nobody's seat away.
+// OverCapacity tells whether people hold more seats than the run has. That is
+// legal: lowering a capacity takes no seat away.
 func (r RunState) OverCapacity() bool {
 	return r.Capacity != nil && r.AttendancesCount > *r.Capacity
 }

@@ -2,19 +2,19 @@ package enroll
 
 import "fmt"
 
-// SendError says why a mail was not sent. Its text holds nothing of the mail;
-// Reply may, since servers quote addresses: it is for the organiser and must not
-// be logged.
+// SendError says why a mail was not sent. Its text holds nothing from the mail.
+// Reply may, since servers quote addresses: it is for the organiser, and must
+// not be logged.
 type SendError struct {
 	// Code is MailRefused (for good), MailDeferred (this mail, for now),
 	// Unavailable (the server takes no mail at all now) or Internal (a defect).
 	Code   Code
-	Status int    // the server's reply code, 0 = there was none
-	Reply  string // the server's words, as they came
-	// Unanswered tells that the whole mail was handed over and no answer came: it
-	// may have been delivered.
+	Status int    // the server's reply code; 0 = the server did not reply
+	Reply  string // the server's words, unchanged
+	// Unanswered tells that the server got the whole mail and did not answer,
+	// so it may have been delivered.
 	Unanswered bool
-	Err        error // the cause, without a word of the server; nil if that is all
+	Err        error // the cause, without the server's words; nil if the reply is all there is
 }
 
 func (e *SendError) Error() string {

@@ -2,23 +2,26 @@ package enroll
 
 import "slices"
 
-// Settle decides requests, which must be the next ones of a run's line in ticket
-// order. Listed are the first on the waiting list in ticket order: as many as
-// there are requests, or all; for a request that moves many people, which is
-// settled by itself, as many as are to be moved at once. Seated is the same of
-// the seats, and only looked at for CallOff.
+// Settle decides requests of a run's line. They must be the next undecided
+// ones, in ticket order.
 //
-// It settles as many of the requests as it can together: what moves many people
-// stands alone, and takes several calls if not all of them are given. Until the
-// last one, its request is not among the outcomes, and comes first again.
+// listed holds the first people on the waiting list, in ticket order: as many
+// as there are requests, or all of them. A request that moves many people is
+// settled alone; listed then holds as many people as may move in this call.
+// seated is the same for seats, and Settle reads it only for CallOff.
 //
-// It depends on nothing but its arguments and changes none of them, so the same
-// line has the same outcomes however it is cut into pieces and wherever it is
-// computed.
+// Settle decides as many of the requests as it can together. A request that
+// moves many people takes several calls if not all of those people are given.
+// Until the last call it is not among the outcomes, and the caller passes it
+// first again.
+//
+// The result depends on nothing but the arguments, and Settle changes none of
+// them. So a line has the same outcomes however it is cut into calls, and
+// wherever it is settled.
 func Settle(counts RunCounts, listed, seated []Holding, requests []Request) Settlement {
 	b := book{
 		RunCounts: counts,
-		listed:    slices.Clip(listed), // appended to, and the caller's array is not ours
+		listed:    slices.Clip(listed), // so that appending copies the caller's array
 		allListed: len(listed) >= counts.Waiting,
 		seated:    seated,
 		known:     make(map[int64]*Outcome), holder: make(map[AddressKey]int64),
@@ -28,7 +31,7 @@ func Settle(counts RunCounts, listed, seated []Holding, requests []Request) Sett
 			if i == 0 {
 				b.moveMany(r)
 			}
-			break // it stands alone
+			break // it is settled alone
 		}
 		if r.Kind == Cancel {
 			b.cancel(r)
@@ -43,15 +46,15 @@ func Settle(counts RunCounts, listed, seated []Holding, requests []Request) Sett
 type book struct {
 	RunCounts
 	listed    []Holding // the first on the waiting list
-	left      int       // how many of them have been passed
+	left      int       // how many of them have been taken off the list
 	allListed bool
 	seated    []Holding
 
 	outcomes []*Outcome
 	changed  []*Outcome
 	notices  []Notice
-	known    map[int64]*Outcome   // every registration that was touched
-	holder   map[AddressKey]int64 // by what an address has a seat or a place now, where that changed
+	known    map[int64]*Outcome   // every registration that was decided or changed
+	holder   map[AddressKey]int64 // the ticket of the holding of each address that gained or lost one; 0 = lost
 }
 
 func (b *book) settlement() Settlement {
@@ -101,8 +104,8 @@ func (b *book) register(r Request) {
 		b.tell(r.Ticket, MailCalledOff)
 	case holder != 0:
 		b.decide(r.Ticket, Rejected, AlreadyRegistered)
-		b.tell(holder, MailAlreadyRegistered) // to the registration that stands, whoever asked now
-	case !b.full() && (b.Waiting == 0 || r.Late): // those who wait wait only to be told that the list has ended
+		b.tell(holder, MailAlreadyRegistered) // to the holder, not to this request
+	case !b.full() && (b.Waiting == 0 || r.Late): // if late, the people on the list get nothing any more
 		b.decide(r.Ticket, Confirmed, "")
 		b.tell(r.Ticket, MailConfirmed)
 		b.holder[r.Key] = r.Ticket
@@ -127,8 +130,8 @@ func (b *book) register(r Request) {
 	}
 }
 
-// cancel gives up a seat, which the first on the waiting list then gets, or a
-// place on the list. A registration that has neither stays as it is.
+// cancel gives up a seat or a place. A seat goes to the first person on the
+// waiting list. A registration with neither stays as it is.
 func (b *book) cancel(r Request) {
 	status := r.TargetStatus
 	if o := b.known[r.Target.Ticket]; o != nil {
@@ -151,21 +154,22 @@ func (b *book) cancel(r Request) {
 	}
 	b.tell(r.Target.Ticket, MailCancelled)
 	if status == Confirmed && !r.Late && b.mayPromote() {
-		b.promoteFirst() // it is known who that is: each request takes one off the list at most
+		b.promoteFirst() // cannot fail: each request takes at most one person off the list
 	}
 	b.decide(r.Ticket, Done, "")
 }
 
-// mayPromote tells whether there is a seat for whoever has waited longest.
+// mayPromote tells whether there is a seat for the first person on the waiting
+// list.
 func (b *book) mayPromote() bool { return b.Waiting > 0 && !b.full() && !b.WaitlistEnded }
 
-// first takes the first on the waiting list off it, or returns false if it is
-// not known who that is.
+// first takes the first person off the waiting list. It returns false if that
+// person was not given to Settle.
 func (b *book) first() (Holding, bool) {
 	for b.left < len(b.listed) {
 		h := b.listed[b.left]
 		b.left++
-		if o := b.known[h.Ticket]; o == nil || o.Status == Waitlisted { // who cancelled stands on it no more
+		if o := b.known[h.Ticket]; o == nil || o.Status == Waitlisted { // otherwise a cancel in this call has left the list
 			b.Waiting--
 			return h, true
 		}
@@ -173,8 +177,8 @@ func (b *book) first() (Holding, bool) {
 	return Holding{}, false
 }
 
-// promoteFirst gives the first on the waiting list a seat, or returns false if
-// it is not known who that is.
+// promoteFirst gives a seat to the first person on the waiting list. It returns
+// false if that person was not given to Settle.
 func (b *book) promoteFirst() bool {
 	h, known := b.first()
 	if !known {
@@ -186,8 +190,8 @@ func (b *book) promoteFirst() bool {
 	return true
 }
 
-// moveMany settles a request that can move many people. If there are more than
-// were given, it moves those and leaves the request undecided.
+// moveMany settles a request that can move many people. If more people must
+// move than were given, it moves those and leaves the request undecided.
 func (b *book) moveMany(r Request) {
 	reason := Reason("")
 	done := true
@@ -215,18 +219,18 @@ func (b *book) moveMany(r Request) {
 		}
 		b.CalledOff, b.WaitlistEnded = true, true
 		b.clearList(Cancelled, RunCalledOff, MailCalledOff)
-		if b.Waiting == 0 { // in one order, however many calls it takes
+		if b.Waiting == 0 { // the list first, then the seats, however many calls it takes
 			b.clearSeats()
 		}
 		done = b.Waiting == 0 && b.Taken == 0
-	default: // no others come here
+	default: // MovesMany names no other kinds
 	}
 	if done {
 		b.decide(r.Ticket, Done, reason)
 	}
 }
 
-// clearSeats takes the seats of all who are given.
+// clearSeats takes away the seats that were given.
 func (b *book) clearSeats() {
 	for _, h := range b.seated {
 		b.become(h, Confirmed, Cancelled, RunCalledOff)
@@ -235,7 +239,7 @@ func (b *book) clearSeats() {
 	}
 }
 
-// clearList ends the waiting of all who are given.
+// clearList takes the people who were given off the waiting list.
 func (b *book) clearList(status Status, reason Reason, mail MailKind) {
 	for {
 		h, known := b.first()

@@ -18,9 +18,9 @@ type course struct {
 	line  []enroll.Request
 }
 
-// desk feeds the code under test as the store does: it keeps what the store has
-// in tables, gives Settle what the store reads, writes what it says, and has the
-// store's constraints.
+// desk calls Settle as the store does: it keeps what the store has in tables,
+// passes what the store reads, writes the result, and checks the store's
+// constraints.
 type desk struct {
 	course
 	counts         enroll.RunCounts
@@ -90,8 +90,8 @@ func (d *desk) settle(t rapid.TB, n int) (enroll.RunCounts, []enroll.Request, en
 	return before, given, s
 }
 
-// write does with a settlement what the store does: seats and places are given
-// up first, then given.
+// write writes a settlement as the store does: first the seats and places that
+// are given up, then those that are given.
 func (d *desk) write(t rapid.TB, s enroll.Settlement) {
 	t.Helper()
 	type move struct {
@@ -126,7 +126,7 @@ func (d *desk) write(t rapid.TB, s enroll.Settlement) {
 	}
 	for _, o := range s.Changed {
 		if o.Ticket > int64(d.settled) {
-			t.Fatalf("%+v is no earlier registration", o)
+			t.Fatalf("%+v is not an earlier registration", o)
 		}
 		apply(o)
 	}
@@ -155,13 +155,13 @@ func (d *desk) write(t rapid.TB, s enroll.Settlement) {
 	}
 	gave := func(m move) bool { return m.to == enroll.Confirmed }
 	if c := d.counts.Capacity; c != nil && len(d.seated) > *c && slices.ContainsFunc(gained, gave) {
-		t.Fatalf("a seat was given, and %d of %d are held", len(d.seated), *c)
+		t.Fatalf("a seat was given although %d of %d are held", len(d.seated), *c)
 	}
 }
 
 func byTicket(h, q enroll.Holding) int { return cmp.Compare(h.Ticket, q.Ticket) }
 
-// with and without leave the slice as it is: Settle may still have it.
+// with and without do not change the slice: Settle may still have it.
 func with(holdings []enroll.Holding, h enroll.Holding) []enroll.Holding {
 	i, _ := slices.BinarySearchFunc(holdings, h, byTicket)
 	return slices.Insert(slices.Clone(holdings), i, h)
@@ -176,8 +176,8 @@ func without(t rapid.TB, holdings []enroll.Holding, h enroll.Holding) []enroll.H
 	return slices.Delete(slices.Clone(holdings), i, i+1)
 }
 
-// What is drawn often stands first, where Rapid looks more, and what is drawn
-// seldom in the middle: it looks at the end, too.
+// Rapid prefers the first and the last values. So frequent values stand there,
+// and rare ones in the middle.
 var (
 	drawnKinds = rapid.SampledFrom(slices.Concat(
 		slices.Repeat([]enroll.Kind{enroll.Register}, 29), slices.Repeat([]enroll.Kind{enroll.Cancel}, 27),
@@ -197,9 +197,9 @@ func drawLimit(t *rapid.T, limit *rapid.Generator[*int]) *enroll.Limit {
 	return &enroll.Limit{Most: limit.Draw(t, "to")}
 }
 
-// drawCourse draws a run and its line. What is cancelled is any earlier
-// registration, whatever became of it. From some request on all are late, unless
-// the end of the list was moved to and fro.
+// drawCourse draws a run and its line. A cancel's target is any earlier
+// registration. From some request on all are late, unless the end of the list
+// moved to and fro.
 func drawCourse(t *rapid.T) course {
 	names := []enroll.AddressKey{"ada", "bob", "cy", "dee", "eve", "fay", "gus", "hal", "ian", "joy", "kay", "lee"}
 	people := rapid.SampledFrom(names[:rapid.IntRange(3, len(names)).Draw(t, "people")])
@@ -208,7 +208,7 @@ func drawCourse(t *rapid.T) course {
 		line:  make([]enroll.Request, rapid.IntRange(1, 30).Draw(t, "requests")+rapid.IntRange(0, 30).Draw(t, "more requests")),
 	}
 	ends := len(c.line)
-	when := rapid.IntRange(0, 5).Draw(t, "never late, late from somewhere on, late now and then")
+	when := rapid.IntRange(0, 5).Draw(t, "0-2: never late, 3-4: late from some request on, 5: late at random")
 	if when > 2 {
 		ends = rapid.IntRange(0, len(c.line)).Draw(t, "the list ends at")
 	}
@@ -255,8 +255,8 @@ func often(t *testing.T, seen *sightings, property func(*rapid.T)) {
 
 const rounds = 50
 
-// sightings are what the drawn courses must have shown at least once, or the
-// property was not tested.
+// sightings counts what the drawn courses showed. Each expected sight must occur
+// at least once, or the property was not tested.
 type sightings struct {
 	expected []string
 	mu       sync.Mutex
@@ -281,7 +281,7 @@ func (s *sightings) complain(t *testing.T) {
 	t.Logf("of %d courses: %v", s.times[""], s.times)
 	for _, w := range s.expected {
 		if s.times[w] == 0 && s.times[""] >= 1000 && !t.Failed() {
-			t.Errorf("in no course was there %q", w)
+			t.Errorf("no course showed %q", w)
 		}
 	}
 }

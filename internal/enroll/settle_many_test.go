@@ -38,7 +38,7 @@ func TestSettleResize(t *testing.T) {
 			told{"resize done", three + ", eve waitlisted→confirmed", "bob promoted, cy promoted, dee promoted, eve promoted", "5/∞ seats, 0/∞ places"},
 		},
 		{
-			"raised beyond all who wait leaves seats free",
+			"raised beyond the number waiting leaves seats free",
 			full(resizes(most(9), nil)),
 			told{"resize done", three + ", eve waitlisted→confirmed", "bob promoted, cy promoted, dee promoted, eve promoted", "5/9 seats, 0/∞ places"},
 		},
@@ -53,7 +53,7 @@ func TestSettleResize(t *testing.T) {
 			told{outcomes: "resize done", after: "3/3 seats, 1/∞ places"},
 		},
 		{
-			"raised above being over capacity promotes for what is free only",
+			"raised above the seats held promotes only into the free seats",
 			scene{capacity: new(1), seated: []string{"ada", "bob", "cy"}, listed: []string{"dee", "eve"}, line: []ask{resizes(most(4), nil)}},
 			told{"resize done", "dee waitlisted→confirmed", "dee promoted", "4/4 seats, 1/∞ places"},
 		},
@@ -73,7 +73,7 @@ func TestSettleResize(t *testing.T) {
 			told{outcomes: "resize done", after: "1/0 seats, 4/∞ places"},
 		},
 		{
-			"limited after having been unlimited takes nobody's seat",
+			"limiting an unlimited run takes nobody's seat",
 			scene{seated: []string{"ada", "bob"}, line: []ask{resizes(most(1), most(3))}},
 			told{outcomes: "resize done", after: "2/1 seats, 0/3 places"},
 		},
@@ -93,7 +93,7 @@ func TestSettleResize(t *testing.T) {
 			told{outcomes: "resize done", after: "0/∞ seats, 0/3 places"},
 		},
 		{
-			"nothing is as it was",
+			"a resize of nothing changes nothing",
 			scene{capacity: new(1), places: new(3), line: []ask{resizes(nil, nil)}},
 			told{outcomes: "resize done", after: "0/1 seats, 0/3 places"},
 		},
@@ -103,12 +103,12 @@ func TestSettleResize(t *testing.T) {
 			told{outcomes: "resize done", after: "0/5 seats, 0/∞ places, ended, called off"},
 		},
 		{
-			"what is free since a late cancel is given",
+			"a seat that a late cancel left free is given",
 			scene{capacity: new(2), seated: []string{"ada"}, listed: []string{"bob", "cy", "dee"}, line: []ask{resizes(most(3), nil)}},
 			told{"resize done", "bob waitlisted→confirmed, cy waitlisted→confirmed", "bob promoted, cy promoted", "3/3 seats, 1/∞ places"},
 		},
 		{
-			"late, it promotes nobody and leaves the seats to newcomers",
+			"a late resize promotes nobody and leaves the seats to newcomers",
 			scene{capacity: new(1), seated: []string{"ada"}, listed: []string{"bob"}, line: []ask{resizes(most(3), nil).late()}},
 			told{outcomes: "resize done", after: "1/3 seats, 1/∞ places"},
 		},
@@ -118,81 +118,18 @@ func TestSettleResize(t *testing.T) {
 			told{"resize done", "bob waitlisted→confirmed", "bob promoted", "2/2 seats, 3/∞ places"},
 		},
 		{
-			"it waits until what is before it is settled",
+			"it is not settled together with the requests before it",
 			scene{capacity: new(1), line: []ask{registers("ada"), registers("bob"), resizes(most(2), nil), registers("cy")}},
 			told{"ada confirmed, bob waitlisted", "", "ada confirmed, bob waitlisted", "1/1 seats, 1/∞ places"},
 		},
 	})
 }
 
-// TestSettleContinues settles what takes several calls.
-func TestSettleContinues(t *testing.T) {
-	t.Parallel()
-	register := func(ticket int64, key enroll.AddressKey) enroll.Request {
-		return enroll.Request{Ticket: ticket, Kind: enroll.Register, Key: key}
-	}
-	line := func(many enroll.Request) []enroll.Request {
-		many.Ticket = 8
-		return []enroll.Request{
-			register(1, "ada"), register(2, "bob"), register(3, "cy"), register(4, "dee"), register(5, "eve"), register(6, "fay"), register(7, "gus"),
-			many, register(9, "hal"), register(10, "dee"),
-		}
-	}
-	for _, test := range []struct {
-		name    string
-		many    enroll.Request
-		calls   int // with two people in each
-		want    enroll.Status
-		reason  enroll.Reason
-		settled [3]enroll.Status // of the request itself and the two after it
-	}{
-		{"five are promoted in three calls", enroll.Request{Kind: enroll.Resize, Change: enroll.Change{Capacity: most(7)}}, 3, enroll.Confirmed, "", [3]enroll.Status{enroll.Done, enroll.Waitlisted, enroll.Rejected}},
-		{"four are promoted in two calls and one waits on", enroll.Request{Kind: enroll.Resize, Change: enroll.Change{Capacity: most(6)}}, 2, enroll.Confirmed, "", [3]enroll.Status{enroll.Done, enroll.Waitlisted, enroll.Rejected}},
-		{"a list of five ends in three calls", enroll.Request{Kind: enroll.CloseWaitlist}, 3, enroll.NotPromoted, "", [3]enroll.Status{enroll.Done, enroll.Rejected, enroll.Rejected}},
-		{"a run with a list of five is called off in three calls", enroll.Request{Kind: enroll.CallOff}, 3, enroll.Cancelled, enroll.RunCalledOff, [3]enroll.Status{enroll.Done, enroll.Rejected, enroll.Rejected}},
-	} {
-		t.Run(test.name, func(t *testing.T) {
-			t.Parallel()
-			d := newDesk(course{start: enroll.RunCounts{Capacity: new(2)}, line: line(test.many)})
-			d.settle(t, 7)
-			calls := 0
-			for d.settled == 7 {
-				if calls > 0 && d.statuses[7].status != enroll.Queued {
-					t.Fatalf("%s is %s before everybody is moved", test.many.Kind, d.statuses[7].status)
-				}
-				d.settle(t, 2)
-				calls++
-				if d.settled > 8 {
-					t.Fatalf("ticket %d is settled in the same call", d.settled)
-				}
-				first := statusAndWhy{test.want, test.reason, true}
-				for i := 2; i < min(2+2*calls, 6); i++ {
-					if d.statuses[i] != first {
-						t.Errorf("ticket %d is %v after %d calls, want %v", i+1, d.statuses[i], calls, first)
-					}
-				}
-			}
-			if calls != test.calls {
-				t.Errorf("it took %d calls, want %d", calls, test.calls)
-			}
-			for !d.done() {
-				d.settle(t, 2)
-			}
-			if got := [3]enroll.Status{d.statuses[7].status, d.statuses[8].status, d.statuses[9].status}; got != test.settled {
-				t.Errorf("it and what comes after it are %v, want %v", got, test.settled)
-			}
-			if reason := d.statuses[7].reason; reason != "" {
-				t.Errorf("its reason is %s", reason)
-			}
-		})
-	}
-}
-
 func TestSettleCloseWaitlist(t *testing.T) {
 	t.Parallel()
 	check(t, []row{
 		{
-			"who still waits is not promoted, in order",
+			"everybody on the list ends not promoted, in order",
 			scene{capacity: new(1), seated: []string{"ada"}, listed: []string{"bob", "cy"}, line: []ask{asks(enroll.CloseWaitlist)}},
 			told{
 				"close_waitlist done", "bob waitlisted→not_promoted, cy waitlisted→not_promoted",
@@ -200,17 +137,17 @@ func TestSettleCloseWaitlist(t *testing.T) {
 			},
 		},
 		{
-			"nobody waits, and the list ends all the same",
+			"an empty list ends, too",
 			scene{capacity: new(1), line: []ask{asks(enroll.CloseWaitlist)}},
 			told{outcomes: "close_waitlist done", after: "0/1 seats, 0/∞ places, ended"},
 		},
 		{
-			"a free seat is not given to who waits",
+			"a free seat is not given to the people on the list",
 			scene{capacity: new(2), seated: []string{"ada"}, listed: []string{"bob"}, line: []ask{asks(enroll.CloseWaitlist)}},
 			told{"close_waitlist done", "bob waitlisted→not_promoted", "bob not_promoted", "1/2 seats, 0/∞ places, ended"},
 		},
 		{
-			"more wait than are given, and it is not done",
+			"it is not done if more people wait than are given",
 			scene{capacity: new(0), listed: []string{"ada", "bob", "cy"}, given: new(2), line: []ask{asks(enroll.CloseWaitlist), registers("dee")}},
 			told{"", "ada waitlisted→not_promoted, bob waitlisted→not_promoted", "ada not_promoted, bob not_promoted", "0/0 seats, 1/∞ places, ended"},
 		},
@@ -240,7 +177,7 @@ func TestSettleCloseWaitlist(t *testing.T) {
 			told{outcomes: "close_waitlist done", after: "1/1 seats, 0/∞ places, ended"},
 		},
 		{
-			"it waits until what is before it is settled",
+			"it is not settled together with the requests before it",
 			scene{capacity: new(1), seated: []string{"ada"}, listed: []string{"bob"}, line: []ask{cancels("ada"), asks(enroll.CloseWaitlist)}},
 			told{"cancel ada done", "ada confirmed→cancelled, bob waitlisted→confirmed", "ada cancelled, bob promoted", "1/1 seats, 0/∞ places"},
 		},
@@ -260,7 +197,7 @@ func TestSettleCallOff(t *testing.T) {
 			},
 		},
 		{
-			"nobody has a seat, and the run is called off all the same",
+			"a run without seats held is called off, too",
 			scene{capacity: new(2), line: []ask{asks(enroll.CallOff)}},
 			told{outcomes: "call_off done", after: "0/2 seats, 0/∞ places, ended, called off"},
 		},
@@ -278,7 +215,7 @@ func TestSettleCallOff(t *testing.T) {
 			told{"call_off done", "ada confirmed→cancelled called_off", "ada called_off", "0/∞ seats, 0/∞ places, ended, called off"},
 		},
 		{
-			"more seats and places than are given, and it is not done",
+			"it is not done if more seats and places are held than are given",
 			scene{
 				capacity: new(3), seated: []string{"ada", "bob", "cy"}, listed: []string{"dee", "eve"}, given: new(1),
 				line: []ask{asks(enroll.CallOff), registers("fay")},
@@ -289,7 +226,7 @@ func TestSettleCallOff(t *testing.T) {
 			},
 		},
 		{
-			"all places and not all seats are given, and it is not done",
+			"it is not done if all places but not all seats are given",
 			scene{capacity: new(3), seated: []string{"ada", "bob"}, listed: []string{"cy"}, given: new(1), line: []ask{asks(enroll.CallOff)}},
 			told{
 				"", "cy waitlisted→cancelled called_off, ada confirmed→cancelled called_off",
@@ -297,7 +234,7 @@ func TestSettleCallOff(t *testing.T) {
 			},
 		},
 		{
-			"all seats and not all places are given, and it is not done",
+			"it is not done if all seats but not all places are given",
 			scene{capacity: new(3), seated: []string{"ada"}, listed: []string{"bob", "cy"}, given: new(1), line: []ask{asks(enroll.CallOff)}},
 			told{
 				"", "bob waitlisted→cancelled called_off",
@@ -325,7 +262,7 @@ func TestSettleCallOff(t *testing.T) {
 			told{"call_off done", "ada confirmed→cancelled called_off", "ada called_off", "0/∞ seats, 0/∞ places, ended, called off"},
 		},
 		{
-			"it waits until what is before it is settled",
+			"it is not settled together with the requests before it",
 			scene{capacity: new(1), line: []ask{registers("ada"), asks(enroll.CallOff), registers("bob")}},
 			told{"ada confirmed", "", "ada confirmed", "1/1 seats, 0/∞ places"},
 		},

@@ -9,12 +9,12 @@ import (
 	"github.com/lastseat/lastseat/internal/enroll"
 )
 
-// witness believes nothing but what is told: it goes through the notices one by
-// one, and knows from them who has a seat and who waits.
+// witness knows only the notices. It goes through them one by one, and derives
+// the seats and the waiting list from them.
 type witness struct {
 	line        []enroll.Request
 	seats, list []int64
-	decided     map[int64]bool // registrations that something was told about
+	decided     map[int64]bool // registrations with a notice
 	late        bool           // a late request is settled: seats may be free while people wait
 }
 
@@ -22,8 +22,8 @@ func (w *witness) holds(key enroll.AddressKey) bool {
 	return slices.ContainsFunc(slices.Concat(w.seats, w.list), func(ticket int64) bool { return w.line[ticket-1].Key == key })
 }
 
-// hear checks one notice. Of the run only the limits and flags during the call
-// are used.
+// hear checks one notice. Of the run it uses only the limits and flags during
+// the call.
 func (w *witness) hear(t rapid.TB, n enroll.Notice, during enroll.RunCounts) {
 	t.Helper()
 	is := func(ticket int64) bool { return ticket == n.Ticket }
@@ -62,14 +62,14 @@ func (w *witness) hear(t rapid.TB, n enroll.Notice, during enroll.RunCounts) {
 		}
 	case enroll.MailAlreadyRegistered:
 		if !seated && !listed {
-			t.Fatalf("somebody asked again who has neither a seat nor a place by %d", n.Ticket)
+			t.Fatalf("%d must not be told of a second request: it has neither a seat nor a place", n.Ticket)
 		}
 	case enroll.MailFull:
 		if r := w.line[n.Ticket-1]; !news || !r.Notify || during.CalledOff || seatFree && (len(w.list) == 0 || r.Late) {
 			t.Fatalf("%d must not be told that the run is full: seats %v, list %v, %+v", n.Ticket, w.seats, w.list, during)
 		}
 	default:
-		t.Fatalf("no such notice: %+v", n)
+		t.Fatalf("unknown notice: %+v", n)
 	}
 	switch n.Mail {
 	case enroll.MailCancelled, enroll.MailNotPromoted, enroll.MailCalledOff:
@@ -82,7 +82,7 @@ func (w *witness) hear(t rapid.TB, n enroll.Notice, during enroll.RunCounts) {
 	}
 }
 
-// legal says what may become of what in one call, and with which reasons.
+// legal lists the legal changes of status in one call, with their reasons.
 var legal = map[enroll.Kind]map[enroll.Status]map[enroll.Status][]enroll.Reason{
 	enroll.Register: {
 		enroll.Queued: {
@@ -104,9 +104,9 @@ var legal = map[enroll.Kind]map[enroll.Status]map[enroll.Status][]enroll.Reason{
 	enroll.CallOff:       {enroll.Queued: {enroll.Done: {"", enroll.NoEffect}}},
 }
 
-// TestSettleKeepsThePromises states what must hold without saying how it is
-// done: nobody overtakes, no seat is given twice, nobody has two, nobody who
-// waits sees an empty seat, and everybody gets an answer.
+// TestSettleKeepsThePromises checks what people are promised: nobody overtakes,
+// no seat is given twice, nobody has two seats, no seat stays empty while people
+// wait for it, and everybody gets an answer.
 func TestSettleKeepsThePromises(t *testing.T) {
 	seen := &sightings{expected: []string{
 		"told confirmed", "told waitlisted", "told promoted", "told not_promoted", "told cancelled", "told called_off", "told full", "told already_registered",
@@ -124,7 +124,7 @@ func TestSettleKeepsThePromises(t *testing.T) {
 
 			during := s.Counts // the limits change before anything else in a call
 			moved := make([]int64, 0, len(s.Notices))
-			promotions := 0 // that nothing allowed
+			promotions := 0 // beyond those that cancels allow
 			for _, r := range requests[:len(s.Outcomes)] {
 				if r.Kind == enroll.Cancel && !r.Late {
 					promotions--
@@ -141,7 +141,7 @@ func TestSettleKeepsThePromises(t *testing.T) {
 				}
 			}
 			if promotions > 0 && (requests[0].Kind != enroll.Resize || requests[0].Late) {
-				t.Fatalf("%d are promoted without a seat that was given up in time: %v", promotions, s.Notices)
+				t.Fatalf("%d promotions without a seat given up in time: %v", promotions, s.Notices)
 			}
 			changed := make([]int64, len(s.Changed))
 			for i, o := range s.Changed {
@@ -153,7 +153,7 @@ func TestSettleKeepsThePromises(t *testing.T) {
 
 			for _, o := range slices.Concat(s.Outcomes, s.Changed) {
 				if !slices.Contains(legal[c.line[o.Ticket-1].Kind][o.Before][o.Status], o.Reason) {
-					t.Fatalf("no %s becomes %+v", c.line[o.Ticket-1].Kind, o)
+					t.Fatalf("a %s must not become %+v", c.line[o.Ticket-1].Kind, o)
 				}
 			}
 			if requests[0].Kind != enroll.Resize && (during.Capacity != before.Capacity || during.WaitlistCapacity != before.WaitlistCapacity) {
@@ -188,7 +188,7 @@ func TestSettleKeepsThePromises(t *testing.T) {
 				t.Errorf("ticket %d was never decided", i+1)
 			}
 			if s.reason != "" && s.reason.Message() == "" {
-				t.Errorf("ticket %d has a reason that nobody can read: %s", i+1, s.reason)
+				t.Errorf("ticket %d has a reason without a message: %s", i+1, s.reason)
 			}
 		}
 		if d.counts.CalledOff && len(d.seated)+len(d.listed) > 0 || d.counts.WaitlistEnded && len(d.listed) > 0 {

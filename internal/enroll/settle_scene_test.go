@@ -93,7 +93,7 @@ func keyOf(who string) enroll.AddressKey {
 	return enroll.AddressKey(key)
 }
 
-// settle settles the line in one call, and checks what holds whatever it says.
+// settle settles the line in one call, and checks what holds for every line.
 func (s scene) settle(t *testing.T) told {
 	t.Helper()
 	people := slices.Concat([]string{"nobody"}, s.seated, s.listed) // by ticket
@@ -102,10 +102,10 @@ func (s scene) settle(t *testing.T) told {
 		for _, w := range who {
 			all = append(all, enroll.Holding{Ticket: int64(slices.Index(people, w)), Key: keyOf(w)})
 		}
-		return slices.Grow(all, 5) // room for somebody to write in
+		return slices.Grow(all, 5) // room, so that writing there is seen
 	}
 	seated, listed := places(s.seated), places(s.listed)
-	// Who had been decided before and has nothing now.
+	// Registrations that were decided before and hold nothing now.
 	for _, a := range s.line {
 		if a.TargetStatus != "" {
 			people = append(people, a.who)
@@ -136,7 +136,7 @@ func (s scene) settle(t *testing.T) told {
 			case r.Target.Ticket >= before:
 				r.TargetStatus = enroll.Queued
 			default:
-				t.Fatalf("there is no %s to cancel", a.who)
+				t.Fatalf("the scene has no %s to cancel", a.who)
 			}
 		default:
 		}
@@ -149,7 +149,7 @@ func (s scene) settle(t *testing.T) told {
 		if s.given == nil {
 			return all
 		}
-		return all[:min(*s.given, len(all))] // whose backing array has the others, so that writing there is seen
+		return all[:min(*s.given, len(all))] // the backing array has the rest, so that writing there is seen
 	}
 
 	type arguments struct {
@@ -164,7 +164,7 @@ func (s scene) settle(t *testing.T) told {
 		t.Errorf("Settle changed its arguments:\n got %s\nwant %s", now, untouched)
 	}
 	if again := enroll.Settle(counts, shown(listed), shown(seated), requests); !reflect.DeepEqual(again, got) {
-		t.Errorf("Settle says something else the second time:\n got %+v\nwant %+v", again, got)
+		t.Errorf("Settle returned something else the second time:\n got %+v\nwant %+v", again, got)
 	}
 	for i, o := range got.Outcomes {
 		if o.Ticket != before+int64(i) || o.Before != enroll.Queued {

@@ -2,7 +2,7 @@ package enroll
 
 import "time"
 
-// RunCounts is the part of a run that settling depends on and changes: its
+// RunCounts is the part of a run that settling reads and changes: its
 // capacities, and how much of them is taken.
 type RunCounts struct {
 	Capacity         *int // nil = unlimited
@@ -13,11 +13,11 @@ type RunCounts struct {
 	CalledOff        bool
 }
 
-// full tells whether nobody can be given a seat. It never compares for
-// equality: a capacity that was lowered can lie below the seats held.
+// full tells whether there is no free seat. It does not compare for equality,
+// because a lowered capacity can be below the seats held.
 func (c RunCounts) full() bool { return c.Capacity != nil && c.Taken >= *c.Capacity }
 
-// listFull tells whether nobody can be put on the waiting list.
+// listFull tells whether the waiting list takes no more people.
 func (c RunCounts) listFull() bool {
 	return c.WaitlistEnded || c.WaitlistCapacity != nil && c.Waiting >= *c.WaitlistCapacity
 }
@@ -28,42 +28,41 @@ type Holding struct {
 	Key    AddressKey
 }
 
-// Outcome is what settling decides about one request, or what becomes of a
-// registration that was decided before.
+// Outcome is what settling makes of a request, or of an earlier registration.
 type Outcome struct {
 	Ticket int64
 	Before Status // Queued for a request that is settled now
 	Status Status
 	Reason Reason
-	// Changed tells that a later request in the line has changed it, be it settled
-	// in the same call or not.
+	// Changed tells that a later request in the line has changed it, in the
+	// same call or in a later one.
 	Changed bool
 }
 
-// Notice is something to be told by mail.
+// Notice is one fact to tell one person by mail.
 type Notice struct {
 	Ticket int64 // of the registration it is about
 	Mail   MailKind
 }
 
-// Settlement is what settling requests together comes to.
+// Settlement is the result of one call of Settle.
 type Settlement struct {
 	Counts   RunCounts // afterwards
-	Outcomes []Outcome // of the requests that are settled, which are the first ones, in order
+	Outcomes []Outcome // of the first of the requests, as many as were settled, in order
 	Changed  []Outcome // of earlier registrations, each once, in the order of their first change
-	Notices  []Notice  // in the order of what happened
+	Notices  []Notice  // in the order of events
 }
 
 // SettleLimits bound one settling transaction.
 type SettleLimits struct {
-	Budget    int           // the most requests, over all runs in it
-	LateAfter time.Duration // a refusal that comes later than this is told by mail
+	Budget    int           // the most requests, of all runs together
+	LateAfter time.Duration // a refusal for want of seats that takes longer is told by mail
 }
 
 // Progress is what one settling transaction did to one run's line: it settled
-// the tickets First to Last. First > Last: there was nothing to settle.
+// the tickets First to Last. If First > Last, there was nothing to settle.
 type Progress struct {
 	First, Last int64
-	More        bool  // the line is not at its end
-	ChangedFrom int64 // the first ticket of whose registration something changed; First if of no earlier one
+	More        bool  // undecided requests are left
+	ChangedFrom int64 // the first ticket whose registration changed; First if no earlier one did
 }

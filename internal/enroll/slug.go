@@ -16,10 +16,10 @@ func ParseSlug(s string) (string, error) {
 	return s, nil
 }
 
-// ParseNewSlug returns the slug for a course or a run that is created, or an error
-// as ParseSlug does. A slug that looks like the id of a registration (32
-// hexadecimal digits, with or without hyphens) is refused: slugs are logged, and
-// an id is a credential. One that is older than this rule is still read.
+// ParseNewSlug is ParseSlug for a course or a run that is being created. It
+// also refuses a slug that looks like the id of a registration (32 hexadecimal
+// digits, with or without hyphens), because slugs are logged and an id is a
+// credential. Slugs that are older than this rule keep working.
 func ParseNewSlug(s string) (string, error) {
 	slug, err := ParseSlug(s)
 	if digits := strings.ReplaceAll(slug, "-", ""); err == nil && len(digits) == 32 && strings.Trim(digits, "0123456789abcdef") == "" {

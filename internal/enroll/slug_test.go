@@ -89,7 +89,7 @@ func TestParseSlugAgreesWithTheExpression(t *testing.T) {
 
 var slugRule = regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*$`)
 
-// checkSlug states what holds for every text that somebody may send as a slug.
+// checkSlug checks what holds for every text that a client may send as a slug.
 func checkSlug(t rapid.TB, text string) {
 	t.Helper()
 	slug, err := enroll.ParseSlug(text)

@@ -17,44 +17,45 @@ type Submission struct {
 	Name          Name
 	Address       Address
 	Language      Language // of the mails; empty = the run's
-	Notify        bool     // a refusal is told by mail, too
-	WaitlistLimit *int     // the last place on the waiting list that is wanted; 0 = a seat or nothing, nil = any
-	OutsideWindow bool     // accepted outside of the registration window, too; only with ByOrganiser
+	Notify        bool     // tell a refusal by mail, too
+	WaitlistLimit *int     // the last place on the waiting list that the person wants; 0 = a seat or nothing, nil = any
+	OutsideWindow bool     // accept it outside the registration window, too; only with ByOrganiser
 
 	// Of Cancel.
 	Target int64     // the registration's ticket
-	Shown  uuid.UUID // the registration's id, by which the person asks; zero = no person does
+	Shown  uuid.UUID // the id by which the person asks; zero = an organiser asks
 
 	// Of Resize.
 	Change Change
 
-	// ByOrganiser tells that an organiser asked: a Cancel is accepted after the run
-	// has begun, too.
+	// ByOrganiser tells that an organiser asks. Then a Cancel is accepted after
+	// the run has begun, too.
 	ByOrganiser bool
 
-	// IdempotencyKey makes a later submission with the same key for the same run
-	// equal to the first; empty = none. It comes from the client, from an organiser
-	// or from Lastseat itself; clients cannot send keys of the latter two.
+	// IdempotencyKey makes later submissions with the same key for the same run
+	// repetitions of the first; empty = none. Keys come from clients, from
+	// organisers and from Lastseat itself. A client can send neither of the
+	// latter two.
 	IdempotencyKey string
-	// Digest is that of a Register with an IdempotencyKey.
+	// Digest is set for a Register with an IdempotencyKey.
 	Digest Digest
 }
 
-// The prefixes of IdempotencyKeys that no client can send: clients' keys are
-// ASCII.
+// The prefixes of IdempotencyKeys that no client can send, because clients'
+// keys are ASCII.
 const (
 	internalKeyPrefix  = "·"                              // of keys that Lastseat makes itself
-	organiserKeyPrefix = internalKeyPrefix + "organiser " // of organisers' keys, which are not the public's
+	organiserKeyPrefix = internalKeyPrefix + "organiser " // of organisers' keys
 )
 
-// RegisterInput is what a client sent to register, before it is validated.
+// RegisterInput is a registration as a client sent it, before validation.
 type RegisterInput struct {
 	Run, Name, Email string
 	Language         *string // nil = the run's
 	Notify           bool
 	WaitlistLimit    *int
-	OutsideWindow    bool   // accepted outside of the registration window, too: an organiser's right
-	ByOrganiser      bool   // an organiser asks
+	OutsideWindow    bool   // accept it outside the registration window, too: an organiser's right
+	ByOrganiser      bool   // an organiser asks; implied by OutsideWindow
 	IdempotencyKey   string // empty = none
 }
 
@@ -122,8 +123,9 @@ func NewCloseWaitlist(run string) Submission {
 	return Submission{ID: uuid.New(), Run: run, Kind: CloseWaitlist, ByOrganiser: true}
 }
 
-// NewScheduledCloseWaitlist returns the submission to end the waiting list
-// because its time has come. All of them for one run are one request.
+// NewScheduledCloseWaitlist returns the submission to end the run's waiting
+// list because its time has come. All such submissions for one run are one
+// request.
 func NewScheduledCloseWaitlist(run string) Submission {
 	sub := NewCloseWaitlist(run)
 	sub.IdempotencyKey, sub.ByOrganiser = internalKeyPrefix+"promote_until", false

@@ -11,8 +11,8 @@ import (
 	"github.com/lastseat/lastseat/internal/enroll"
 )
 
-// FuzzNewRegister holds the submission against its parts: it is accepted if each
-// of them is, and a refusal names all that are not.
+// FuzzNewRegister compares the submission with its parts: it is accepted if all
+// parts are, and a refusal names every part that is not.
 func FuzzNewRegister(f *testing.F) {
 	f.Add("Ada Lovelace", "ada@example.org", "de", true, int64(3))
 	f.Add("", "", "", true, int64(-1))
@@ -53,13 +53,13 @@ func FuzzNewRegister(f *testing.F) {
 			return
 		}
 		if len(want) > 0 {
-			t.Fatalf("%+v is accepted in spite of %q", input, want)
+			t.Fatalf("%+v was accepted, but %q are wrong", input, want)
 		}
 		if sub.ID == uuid.Nil || sub.Kind != enroll.Register || sub.Run != input.Run || sub.IdempotencyKey != "k" || sub.ByOrganiser {
 			t.Errorf("got %+v", sub)
 		}
-		// Whoever says the same in other blanks has said the same: it is what a
-		// repeated IdempotencyKey is held against.
+		// Blanks around a value do not matter when a repeated IdempotencyKey is
+		// compared.
 		input.Name, input.Email = " "+string(sub.Name)+"\t", "\r\n"+sub.Address.Typed
 		again, err := enroll.NewRegister(input)
 		if err != nil || !enroll.ReceiptFor(sub, enroll.Registration{}).Matches(again) || again.ID == sub.ID {
@@ -68,7 +68,7 @@ func FuzzNewRegister(f *testing.F) {
 	})
 }
 
-// FuzzParseWords looks for words that are taken for one of the few there are.
+// FuzzParseWords looks for words that are mistaken for one of the known ones.
 func FuzzParseWords(f *testing.F) {
 	for _, seed := range []string{"", "en", "de", "EN", " en", "en\x00", "pending", "sent", "failed", "skipped", "Sent", "\xff"} {
 		f.Add(seed)
@@ -95,7 +95,7 @@ func FuzzParseWords(f *testing.F) {
 	})
 }
 
-// FuzzNewResize holds the numbers that are accepted against their bounds.
+// FuzzNewResize compares the accepted numbers with their bounds.
 func FuzzNewResize(f *testing.F) {
 	f.Add(true, int64(0), true, int64(enroll.MaxCapacity))
 	f.Add(true, int64(-1), false, int64(0))

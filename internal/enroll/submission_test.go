@@ -23,14 +23,14 @@ func faults(t *testing.T, err error) []string {
 	var all []string
 	for _, f := range e.Faults {
 		if f.Detail == "" {
-			t.Errorf("%+v has nothing for people", f)
+			t.Errorf("%+v has no detail for people", f)
 		}
 		all = append(all, f.Field+" "+f.Code)
 	}
 	return all
 }
 
-func TestApply(t *testing.T) {
+func TestNewRegister(t *testing.T) {
 	t.Parallel()
 	t.Run("keeps what was typed", func(t *testing.T) {
 		t.Parallel()
@@ -50,7 +50,7 @@ func TestApply(t *testing.T) {
 			t.Errorf("got %+v, want %+v", got, want)
 		}
 	})
-	t.Run("asks for nothing that was not said", func(t *testing.T) {
+	t.Run("asks for nothing that was not sent", func(t *testing.T) {
 		t.Parallel()
 		got, err := enroll.NewRegister(enroll.RegisterInput{Run: "go-1", Name: "Ada", Email: "ada@example.org"})
 		if err != nil {
@@ -96,13 +96,13 @@ func TestApply(t *testing.T) {
 				t.Errorf("the faults are %q, want %q", f, test.want)
 			}
 			if got != (enroll.Submission{}) {
-				t.Errorf("got %+v all the same", got)
+				t.Errorf("got %+v beside the error", got)
 			}
 		})
 	}
 }
 
-func TestEveryApplicationHasARandomID(t *testing.T) {
+func TestEverySubmissionHasARandomID(t *testing.T) {
 	t.Parallel()
 	seen := make(map[uuid.UUID]bool)
 	for range 2 {
@@ -122,7 +122,7 @@ func TestEveryApplicationHasARandomID(t *testing.T) {
 	}
 }
 
-func TestApplicationsOfOtherKinds(t *testing.T) {
+func TestSubmissionsOfOtherKinds(t *testing.T) {
 	t.Parallel()
 	resize, err := enroll.NewResize("go-1", enroll.Change{Capacity: most(5)})
 	if err != nil {
@@ -144,7 +144,7 @@ func TestApplicationsOfOtherKinds(t *testing.T) {
 	}
 }
 
-func TestCancellingTwiceIsOneApplication(t *testing.T) {
+func TestCancellingTwiceIsOneRequest(t *testing.T) {
 	t.Parallel()
 	key := func(target int64, byOrganiser bool) string {
 		return enroll.NewCancel("go-1", target, byOrganiser).IdempotencyKey
@@ -161,7 +161,7 @@ func TestCancellingTwiceIsOneApplication(t *testing.T) {
 	}
 }
 
-func TestEndingTheWaitlistInTimeIsOneApplicationAndAnOrganisersIsNot(t *testing.T) {
+func TestScheduledEndsOfAListAreOneRequest(t *testing.T) {
 	t.Parallel()
 	first, second := enroll.NewScheduledCloseWaitlist("go-1"), enroll.NewScheduledCloseWaitlist("go-1")
 	if first.IdempotencyKey == "" || first.IdempotencyKey != second.IdempotencyKey {
@@ -179,7 +179,7 @@ func TestEndingTheWaitlistInTimeIsOneApplicationAndAnOrganisersIsNot(t *testing.
 }
 
 // Clients' keys are printable ASCII: the API refuses others.
-func TestNoClientCanSendAKeyOfOurs(t *testing.T) {
+func TestNoClientCanSendAnInternalKey(t *testing.T) {
 	t.Parallel()
 	printable := func(r rune) bool { return r >= ' ' && r <= '~' }
 	rapid.Check(t, func(t *rapid.T) {
@@ -194,7 +194,7 @@ func TestNoClientCanSendAKeyOfOurs(t *testing.T) {
 	})
 }
 
-func TestApplyResize(t *testing.T) {
+func TestNewResize(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		name string
@@ -233,14 +233,14 @@ func TestApplyResize(t *testing.T) {
 					t.Fatalf("the faults are %q, want %q", f, test.want)
 				}
 				if got != (enroll.Submission{}) {
-					t.Errorf("got %+v all the same", got)
+					t.Errorf("got %+v beside the error", got)
 				}
 			}
 		})
 	}
 }
 
-func TestReceiptSays(t *testing.T) {
+func TestReceiptMatches(t *testing.T) {
 	t.Parallel()
 	register := func(change func(*enroll.RegisterInput)) enroll.Submission {
 		in := enroll.RegisterInput{Run: "go-1", Name: "Ada", Email: "ada@example.org", Language: new("de"), WaitlistLimit: new(3), IdempotencyKey: "key"}
@@ -279,7 +279,7 @@ func TestReceiptSays(t *testing.T) {
 
 	anyPlace := register(func(in *enroll.RegisterInput) { in.WaitlistLimit = nil })
 	if r := enroll.ReceiptFor(anyPlace, enroll.Registration{}); !r.Matches(anyPlace) || r.Matches(first) || r.Matches(register(func(in *enroll.RegisterInput) { in.WaitlistLimit = new(0) })) {
-		t.Error("no limit is not told from a limit")
+		t.Error("no limit matches a limit")
 	}
 
 	cancel := enroll.NewCancel("go-1", 4, false)
@@ -288,7 +288,7 @@ func TestReceiptSays(t *testing.T) {
 		t.Errorf("the receipt of a cancel is %+v", r)
 	}
 	if r.Matches(enroll.NewCancel("go-1", 5, false)) || r.Matches(first) || r.Matches(enroll.NewCloseWaitlist("go-1")) || receipt.Matches(cancel) {
-		t.Error("a cancel is not told from other requests")
+		t.Error("a cancel matches another request")
 	}
 	if promote := enroll.NewScheduledCloseWaitlist("go-1"); !enroll.ReceiptFor(promote, enroll.Registration{}).Matches(enroll.NewScheduledCloseWaitlist("go-1")) {
 		t.Error("the end of the list is not the same twice")

@@ -10,8 +10,9 @@ const (
 	invisibleDetail = "must contain a visible character"
 )
 
-// CheckLine returns an error of code Invalid whose fault names the field, unless
-// the text is empty or one line that mails, calendars and pages can show.
+// CheckLine returns an error of code Invalid whose fault names the field,
+// unless the text is empty or a single line that mails, calendars and pages can
+// show.
 func CheckLine(field, s string) error {
 	switch {
 	case strings.ContainsFunc(s, forbidden):
@@ -22,14 +23,15 @@ func CheckLine(field, s string) error {
 	return nil
 }
 
-// CheckLines is CheckLine for a text of several lines, which may hold tabs, too.
+// CheckLines is CheckLine for a text of several lines, which may also hold
+// tabs.
 func CheckLines(field, s string) error {
 	return CheckLine(field, strings.NewReplacer("\t", " ", "\n", " ", "\r", " ").Replace(s))
 }
 
 // forbidden tells whether a rune can break a line, a header or a terminal, or
-// make text read as something else. Joiners stay legal: scripts and emoji need
-// them. The direction controls are those of Unicode TR36, 3.2.
+// make text read as something else. Joiners stay legal, because scripts and
+// emoji need them. Unicode TR36, 3.2 lists the direction controls.
 func forbidden(r rune) bool {
 	switch {
 	case unicode.IsControl(r), r == '\u2028', r == '\u2029':

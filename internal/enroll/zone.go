@@ -7,11 +7,11 @@ import (
 	_ "time/tzdata" // the same zones wherever the programs run
 )
 
-// ParseTimeZone returns the time zone of an IANA name such as Europe/Berlin, or
-// an error of code Invalid whose fault names the field "time_zone". Upper and
-// lower case count. Names that Go or a machine's own files know beyond those are
-// refused: "Local" and "localtime" are the machine's, "Factory" is nobody's, and
-// the others are not for people.
+// ParseTimeZone returns the time zone with an IANA name such as Europe/Berlin,
+// or an error of code Invalid whose fault names the field "time_zone". Upper
+// and lower case matter. It refuses names that Go or a machine's own files know
+// beyond the IANA ones: "Local" and "localtime" mean the machine's zone,
+// "Factory" means none, and the others are technical.
 func ParseTimeZone(name string) (*time.Location, error) {
 	zone, err := time.LoadLocation(name)
 	switch name {

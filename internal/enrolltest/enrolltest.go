@@ -10,7 +10,7 @@ import (
 	"github.com/lastseat/lastseat/internal/postgres"
 )
 
-// OpenRun creates a run whose registration is open, with so many seats (nil =
+// OpenRun creates a run whose registration is open, with the capacity (nil =
 // unlimited), and the course "course" if it is not there yet.
 func OpenRun(t testing.TB, s *postgres.Store, slug string, capacity *int) enroll.RunID {
 	t.Helper()
@@ -18,8 +18,8 @@ func OpenRun(t testing.TB, s *postgres.Store, slug string, capacity *int) enroll
 	return CreateRun(t, s, enroll.Run{Slug: slug, Capacity: capacity, OpensAt: now.Add(-2 * time.Hour), ClosesAt: now.Add(time.Hour)})
 }
 
-// CreateRun creates the run, of which slug, capacity, waiting list and window
-// count. Without a word about the waiting list it has none.
+// CreateRun creates a run with the slug, capacities and window of r. Its
+// waiting list has no places unless r says otherwise.
 func CreateRun(t testing.TB, s *postgres.Store, r enroll.Run) enroll.RunID {
 	t.Helper()
 	err := s.CreateCourse(t.Context(), enroll.Course{Slug: "course", Title: "Course"})
@@ -57,7 +57,7 @@ func Person(run string, n int) enroll.Submission {
 func Submission(run, email, key string) enroll.Submission {
 	sub, err := enroll.NewRegister(enroll.RegisterInput{Run: run, Name: "A Person", Email: email, IdempotencyKey: key})
 	if err != nil {
-		panic(err) // the test's own words
+		panic(err) // the test passed something invalid
 	}
 	return sub
 }

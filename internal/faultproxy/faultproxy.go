@@ -1,9 +1,9 @@
-// Package faultproxy stands between a process and a server, Postgres or Redis or
-// another, and does to their conversation what networks do: it cuts, delays and
-// swallows. It is for development and tests only.
+// Package faultproxy is a proxy between a process and a server, such as
+// Postgres or Redis, that does what networks do: it cuts connections, and
+// delays and swallows bytes. It is for development and tests only.
 //
-// It knows bytes and connections, and nothing of what is said on them. What a
-// client writes up to the server's next answer counts as one request.
+// It knows bytes and connections, but no protocol. Everything that a client
+// writes before the server's next answer counts as one request.
 package faultproxy
 
 import (
@@ -13,22 +13,22 @@ import (
 	"time"
 )
 
-// Fault is what a proxy does to what passes.
+// Fault is what a proxy does to the connections through it.
 type Fault int
 
 // The faults.
 const (
 	None       Fault = iota
 	CutRequest       // once: close the connection instead of passing on the next request
-	CutReply         // once: pass the next request on, and close the connection instead of passing on its reply
-	CutWaiting       // once: pass the next request on, then close the client's side; the server does not notice
-	LoseReply        // once: pass the next request on, and nothing more on that connection, of which neither side notices
+	CutReply         // once: pass on the next request, and close the connection instead of passing on its reply
+	CutWaiting       // once: pass on the next request, then close the client's side; the server does not notice
+	LoseReply        // once: pass on the next request, and nothing more on that connection; neither side notices
 	Refuse           // close every connection, old and new
-	BlackHole        // take everything and pass nothing on
-	Deafen           // the same for the connections of now, for good; new ones pass
+	BlackHole        // read everything and pass on nothing
+	Deafen           // the same for the present connections, for good; new ones work
 )
 
-// Proxy leads to one server.
+// Proxy is a proxy to one server.
 type Proxy struct {
 	listen net.Listener
 	server string
@@ -37,17 +37,17 @@ type Proxy struct {
 	fault  Fault
 	delay  time.Duration // of replies
 	conns  map[net.Conn]struct{}
-	born   int // connections so far
-	deaf   int // up to which they pass nothing on
+	born   int // how many connections there were; they are numbered from 1
+	deaf   int // connections up to this number pass on nothing
 	closed bool
 	wg     sync.WaitGroup
 }
 
-// dialTimeout is how long the server may take to let a connection in.
+// dialTimeout is how long connecting to the server may take.
 const dialTimeout = 2 * time.Second
 
-// Start returns a proxy to the server at host:port, on a port of its own of
-// 127.0.0.1. It need not be there yet.
+// Start starts a proxy to the server at host:port, on a free port of 127.0.0.1.
+// The server need not run yet.
 func Start(server string) (*Proxy, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -61,7 +61,7 @@ func Start(server string) (*Proxy, error) {
 // Addr returns the host:port that leads through the proxy.
 func (p *Proxy) Addr() string { return p.listen.Addr().String() }
 
-// Close closes every connection, and takes no more.
+// Close closes every connection and the listener.
 func (p *Proxy) Close() {
 	_ = p.listen.Close()
 	p.mu.Lock()
@@ -71,8 +71,8 @@ func (p *Proxy) Close() {
 	p.wg.Wait()
 }
 
-// Set chooses the fault from now on. Refuse, BlackHole and Deafen last until the
-// next call; those that happen once make room for None.
+// Set sets the fault. Refuse and BlackHole last until the next call. A fault
+// that happens once is followed by None.
 func (p *Proxy) Set(f Fault) {
 	p.mu.Lock()
 	p.fault = f
@@ -85,14 +85,14 @@ func (p *Proxy) Set(f Fault) {
 	}
 }
 
-// Delay makes every reply come so much later, from now on.
+// Delay delays every reply by d from now on.
 func (p *Proxy) Delay(d time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.delay = d
 }
 
-// Cut closes the connections of now.
+// Cut closes the present connections.
 func (p *Proxy) Cut() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -120,7 +120,7 @@ func (p *Proxy) accept() {
 			continue
 		}
 		p.mu.Lock()
-		if p.closed || p.fault == Refuse { // meanwhile
+		if p.closed || p.fault == Refuse { // since the check above
 			p.mu.Unlock()
 			_, _ = client.Close(), server.Close()
 			continue
@@ -149,13 +149,13 @@ type pair struct {
 	client, server net.Conn
 
 	// Guarded by proxy.mu.
-	cutReply bool // instead of passing the reply on
+	cutReply bool // close instead of passing on the reply
 	orphan   bool // the server must not notice that the client is gone
-	mute     bool // pass nothing on any more
-	asked    bool // since the last reply
+	mute     bool // pass on nothing any more
+	asked    bool // a request was passed on since the last reply
 }
 
-// pump copies what pass lets through.
+// pump copies the bytes for which pass returns true.
 func (p *pair) pump(from, to net.Conn, pass func([]byte) bool) {
 	buffer := make([]byte, 64<<10)
 	for {
@@ -176,7 +176,7 @@ func (p *pair) pump(from, to net.Conn, pass func([]byte) bool) {
 	_ = p.server.Close()
 }
 
-// request tells whether what the client sent is passed on.
+// request tells whether to pass on what the client sent.
 func (p *pair) request(b []byte) bool {
 	p.proxy.mu.Lock()
 	defer p.proxy.mu.Unlock()
@@ -193,7 +193,7 @@ func (p *pair) request(b []byte) bool {
 	case CutReply:
 		p.proxy.fault, p.cutReply = None, true
 	case CutWaiting:
-		p.proxy.fault, p.cutReply, p.orphan = Refuse, true, true // a request to cancel must not get through either
+		p.proxy.fault, p.cutReply, p.orphan = Refuse, true, true // refuse, so that no cancel request gets through either
 		_, _ = p.server.Write(b)
 		_ = p.client.Close()
 		return false
@@ -206,8 +206,8 @@ func (p *pair) request(b []byte) bool {
 	return true
 }
 
-// reply tells whether what the server answered is passed on, when it is time
-// for that.
+// reply waits for the delay, and tells whether to pass on what the server
+// answered.
 func (p *pair) reply([]byte) bool {
 	if !p.awaitTurn() {
 		return false
@@ -222,8 +222,8 @@ func (p *pair) reply([]byte) bool {
 	return p.proxy.fault != BlackHole
 }
 
-// awaitTurn waits for as long as replies are delayed, and tells whether there is
-// still somebody to tell. Only the first part of a reply waits.
+// awaitTurn waits for the delay of replies, and tells whether the connection
+// still passes on anything. Only the first part of a reply waits.
 func (p *pair) awaitTurn() bool {
 	p.proxy.mu.Lock()
 	delay := p.proxy.delay

@@ -32,7 +32,7 @@ func echo(t *testing.T) string {
 	return l.Addr().String()
 }
 
-// client is somebody who talks to the server through the proxy.
+// client is a connection to the server through the proxy.
 type client struct {
 	t *testing.T
 	net.Conn
@@ -49,11 +49,11 @@ func dial(t *testing.T, p *faultproxy.Proxy) *client {
 	return &client{t, c, bufio.NewReader(c)}
 }
 
-// ask writes a line and returns how it was answered: "" = it was, "cut" = the
-// connection ended, "silence" = nothing came within a while.
+// ask writes a line and returns what happened: "" = it was answered, "cut" =
+// the connection ended, "silence" = no answer came for a while.
 func (c *client) ask() string {
 	c.t.Helper()
-	_ = c.SetDeadline(time.Now().Add(time.Second)) // a busy machine is not silent
+	_ = c.SetDeadline(time.Now().Add(time.Second)) // long enough for a busy machine
 	if _, err := io.WriteString(c, "hello\n"); err != nil {
 		return "cut"
 	}
@@ -83,17 +83,17 @@ func TestProxy(t *testing.T) {
 	for _, test := range []struct {
 		name          string
 		fault         faultproxy.Fault
-		first, second string // of the connection that there was
-		new           string // of one that is made afterwards
+		first, second string // on a connection that was open before
+		new           string // on a connection that is made afterwards
 	}{
 		{"passes on", faultproxy.None, "", "", ""},
 		{"cuts a request once", faultproxy.CutRequest, "cut", "cut", ""},
 		{"cuts a reply once", faultproxy.CutReply, "cut", "cut", ""},
-		{"cuts off who waits, and lets nobody in", faultproxy.CutWaiting, "cut", "cut", "cut"},
+		{"cuts a waiting client off, and lets no connection in", faultproxy.CutWaiting, "cut", "cut", "cut"},
 		{"loses a reply, and with it that connection", faultproxy.LoseReply, "silence", "silence", ""},
 		{"refuses everybody", faultproxy.Refuse, "cut", "cut", "cut"},
 		{"swallows everything", faultproxy.BlackHole, "silence", "silence", "silence"},
-		{"makes the connections of now deaf", faultproxy.Deafen, "silence", "silence", ""},
+		{"makes the present connections deaf", faultproxy.Deafen, "silence", "silence", ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
@@ -115,7 +115,7 @@ func TestProxy(t *testing.T) {
 	}
 }
 
-func TestProxy_cuts_the_connections_of_now(t *testing.T) {
+func TestProxy_cuts_the_present_connections(t *testing.T) {
 	t.Parallel()
 	p := start(t)
 	c := dial(t, p)

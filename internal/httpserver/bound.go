@@ -12,38 +12,38 @@ import (
 )
 
 const (
-	// Refusing is how many connections beyond the bound may be open at once, to
-	// be answered 503.
+	// Refusing is the most connections beyond the bound that are open at once
+	// to be answered 503.
 	Refusing = 32
 
-	// refusal is that answer. Its Retry-After differs, so that clients that were
+	// refusal is that answer. Its Retry-After varies, so that clients that were
 	// refused together do not come back together.
 	refusal = "HTTP/1.1 503 Service Unavailable\r\nContent-Type: text/plain; charset=utf-8\r\n" +
 		"Retry-After: %d\r\nConnection: close\r\n\r\n503 Service Unavailable: too many connections"
 
-	// refusalTime is how long a client may take to read it. Closing at once could
-	// lose the answer: a system drops it when the client sends more.
+	// refusalTime is how long a client may take to read the answer. Closing at
+	// once could lose it: the system drops it if the client sends more.
 	refusalTime = 500 * time.Millisecond
 
-	// quietTime is how long a connection without a request keeps its place. The
-	// request of a new one may have arrived and wait for a processor.
+	// quietTime is how long a connection without a request is safe from being
+	// replaced. Its request may have arrived and wait for a processor.
 	quietTime = time.Second
 )
 
-// bound is a listener that keeps at most so many connections open. A new
-// connection beyond them replaces the one that has been without a request for
-// longest, and is answered 503 if there is none. A request counts once its header
-// is complete, so neither idle nor slow clients keep others out.
+// bound is a listener that bounds its open connections. A new connection beyond
+// the bound replaces the connection that has been without a request for
+// longest; if there is none, the new one is answered 503. A request counts once
+// its header is complete, so neither idle nor slow clients keep others out.
 type bound struct {
 	net.Listener
 	most     int
 	refused  func()
-	refusing chan struct{} // has room for Refusing
+	refusing chan struct{} // of capacity Refusing
 	refusals sync.WaitGroup
 
 	mu    sync.Mutex
-	conns map[net.Conn]*list.Element // in quiet; nil during a request
-	quiet *list.List                 // of quietConn, the longest so first
+	conns map[net.Conn]*list.Element // the element in quiet; nil during a request
+	quiet *list.List                 // of quietConn, longest without a request first
 }
 
 // quietConn is a connection without a request.
@@ -60,7 +60,7 @@ func newBound(l net.Listener, most int, refused func()) *bound {
 	}
 }
 
-// Accept returns the next connection that there is room for.
+// Accept returns the next connection within the bound.
 func (b *bound) Accept() (net.Conn, error) {
 	for {
 		c, err := b.Listener.Accept()
@@ -71,8 +71,9 @@ func (b *bound) Accept() (net.Conn, error) {
 	}
 }
 
-// makeRoom reports whether another connection may be open. The server notes that
-// connection before it accepts the next one.
+// makeRoom closes a quiet connection if that is necessary, and tells whether
+// another connection may be open. The server calls note with that connection
+// before it accepts the next one.
 func (b *bound) makeRoom() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -85,17 +86,17 @@ func (b *bound) makeRoom() bool {
 	}
 	c := b.quiet.Remove(first).(quietConn).Conn
 	delete(b.conns, c)
-	_ = c.Close() // its reader finds out
+	_ = c.Close() // its reader gets an error
 	return true
 }
 
-// note keeps track of a connection's state. It is the server's ConnState.
+// note tracks the state of a connection. It is the server's ConnState.
 func (b *bound) note(c net.Conn, state http.ConnState) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	element, known := b.conns[c]
 	if !known && state != http.StateNew {
-		return // it was replaced
+		return // makeRoom has closed it
 	}
 	if element != nil {
 		b.quiet.Remove(element)
@@ -118,18 +119,18 @@ func (b *bound) refuse(c net.Conn) {
 	select {
 	case b.refusing <- struct{}{}:
 	default:
-		_ = c.Close() // too many wait for their answer
+		_ = c.Close() // too many clients are reading their answer
 		return
 	}
 	b.refusals.Go(func() {
 		defer func() { <-b.refusing }()
 		defer c.Close()
-		_ = c.SetDeadline(time.Now().Add(refusalTime))                     // a connection that is gone fails below
-		if _, err := fmt.Fprintf(c, refusal, 1+rand.IntN(5)); err != nil { //nolint:gosec // it hides nothing
+		_ = c.SetDeadline(time.Now().Add(refusalTime))                     // if it fails, so does the write
+		if _, err := fmt.Fprintf(c, refusal, 1+rand.IntN(5)); err != nil { //nolint:gosec // not a secret
 			return
 		}
 		if half, is := c.(interface{ CloseWrite() error }); is {
-			_ = half.CloseWrite() // likewise
+			_ = half.CloseWrite() // if it fails, so does the read
 		}
 		_, _ = io.Copy(io.Discard, c) // until the client closes it, or the time is up
 	})

@@ -15,7 +15,7 @@ import (
 	"github.com/lastseat/lastseat/internal/testwait"
 )
 
-// served is a server whose requests to /held take until they are let go.
+// served is a server that holds requests to /held until the test releases them.
 type served struct {
 	t       *testing.T
 	addr    string
@@ -60,7 +60,7 @@ func serve(t *testing.T, o httpserver.Options) *served {
 	return s
 }
 
-// dial opens a connection and sends text on it.
+// dial opens a connection and sends the text on it.
 func (s *served) dial(text string) net.Conn {
 	s.t.Helper()
 	c, err := net.Dial("tcp", s.addr)
@@ -74,7 +74,7 @@ func (s *served) dial(text string) net.Conn {
 	return c
 }
 
-// answer reads the next answer, nil if none comes.
+// answer reads the next answer. It returns nil if none comes.
 func answer(c net.Conn) *http.Response {
 	_ = c.SetReadDeadline(time.Now().Add(testwait.Limit))
 	a, err := http.ReadResponse(bufio.NewReader(c), nil)
@@ -102,11 +102,11 @@ func TestServe_refuses_connections_beyond_its_bound(t *testing.T) {
 	for range 5 {
 		a := answer(s.dial(short))
 		if a == nil || a.StatusCode != http.StatusServiceUnavailable || a.Header.Get("Retry-After") == "" || !a.Close {
-			t.Fatalf("beyond the bound the answer is %+v", a)
+			t.Fatalf("the answer beyond the bound is %+v", a)
 		}
 	}
 	if n := s.refused.Load(); n != 5 {
-		t.Errorf("%d are counted as refused", n)
+		t.Errorf("%d connections count as refused", n)
 	}
 	close(s.release)
 	for _, c := range held {
@@ -114,14 +114,14 @@ func TestServe_refuses_connections_beyond_its_bound(t *testing.T) {
 			t.Errorf("one that was held got %+v", a)
 		}
 	}
-	// There is room again, whether those connections stay or not.
+	// There is room again, whether or not those connections stay open.
 	testwait.Until(t, "there is room again", func() bool {
 		a := answer(s.dial(short))
 		return a != nil && a.StatusCode == http.StatusOK
 	})
 }
 
-func TestServe_lets_no_silent_connection_keep_anybody_out(t *testing.T) {
+func TestServe_replaces_silent_connections(t *testing.T) {
 	t.Parallel()
 	for name, text := range map[string]string{"new": "", "idle": short, "slow": "GET / HTTP/1.1\r\nHost: a"} {
 		t.Run(name, func(t *testing.T) {
@@ -132,7 +132,7 @@ func TestServe_lets_no_silent_connection_keep_anybody_out(t *testing.T) {
 			for range 20 {
 				s.dial(text)
 			}
-			for range 5 { // each of them needs the place of a silent one
+			for range 5 { // each replaces a silent connection
 				var c net.Conn
 				testwait.Until(t, "a request is answered", func() bool {
 					c = s.dial(short)
@@ -140,7 +140,7 @@ func TestServe_lets_no_silent_connection_keep_anybody_out(t *testing.T) {
 					return a != nil && a.StatusCode == http.StatusOK
 				})
 			}
-			close(s.release) // what had a request kept its connection
+			close(s.release) // the connection with a request was not replaced
 			if a := answer(held); a == nil || a.StatusCode != http.StatusOK {
 				t.Errorf("one that was held got %+v", a)
 			}

@@ -3,29 +3,31 @@ package httpserver
 import "net/http"
 
 const (
-	// MaxHeader is the most bytes that the header of a request may have, its
-	// first line included.
+	// MaxHeader is the largest header of a request in bytes, including the
+	// request line.
 	MaxHeader = 16 << 10
 
 	// slop is how far net/http reads beyond Server.MaxHeaderBytes before it
-	// refuses a header. On a kept-alive connection it can be as much again: what
-	// was read while the connection was idle is not counted.
+	// refuses a header. On a kept-alive connection it can be twice that,
+	// because net/http does not count what it read while the connection was
+	// idle.
 	slop = 4 << 10
 
 	chunked = len("Transfer-Encoding: chunked\r\n")
 )
 
-// Prepare has a server hold the headers of requests to MaxHeader, and leave all
-// answers to its handler.
+// Prepare makes a server enforce MaxHeader and leave all answers to its
+// handler.
 func Prepare(s *http.Server) {
 	s.MaxHeaderBytes = MaxHeader - slop
 	s.Handler = limitHeader(s.Handler)
-	// The library would answer OPTIONS * with a 200 that no document knows.
+	// net/http would answer OPTIONS * with a 200 that docs/openapi.yaml does
+	// not have.
 	s.DisableGeneralOptionsHandler = true
 }
 
-// limitHeader refuses, as the library does, the headers over MaxHeader that it
-// lets pass.
+// limitHeader refuses headers over MaxHeader that net/http lets through, with
+// the same answer.
 func limitHeader(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if headerSize(r) > MaxHeader {
@@ -37,7 +39,7 @@ func limitHeader(next http.Handler) http.Handler {
 	})
 }
 
-// headerSize returns how many bytes the header of a request had, without needless
+// headerSize returns the size of a request's header in bytes, without optional
 // blanks.
 func headerSize(r *http.Request) int {
 	n := len(r.Method) + len(" ") + len(r.RequestURI) + len(" ") + len(r.Proto) + len("\r\n") + len("\r\n")
@@ -47,7 +49,7 @@ func headerSize(r *http.Request) int {
 			line(name, value)
 		}
 	}
-	// The library takes these out of r.Header.
+	// net/http removes these from r.Header.
 	line("Host", r.Host)
 	if len(r.TransferEncoding) > 0 {
 		n += chunked

@@ -13,7 +13,7 @@ import (
 	"github.com/lastseat/lastseat/internal/httpserver"
 )
 
-// withHeader returns a request whose header has so many bytes.
+// withHeader returns a request with a header of this many bytes.
 func withHeader(bytes int, form string) string {
 	const first, end = "POST / HTTP/1.1\r\nHost: api\r\nContent-Length: 4\r\n", "\r\n"
 	left := bytes - len(first) - len(end)
@@ -34,8 +34,9 @@ func withHeader(bytes int, form string) string {
 	}
 }
 
-// TestHeader_is_as_long_as_documented: 16 KiB in all and not a byte more, however
-// the bytes are spread, on a new connection and on one that was used before.
+// TestHeader_is_as_long_as_documented checks that a header may have 16 KiB and
+// not a byte more, however the bytes are spread, on a new connection and on a
+// used one.
 func TestHeader_is_as_long_as_documented(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

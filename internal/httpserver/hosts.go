@@ -7,18 +7,18 @@ import (
 	"strings"
 )
 
-// OnlyHosts answers 421 to a request whose Host is neither an IP address, nor
-// localhost, nor one of the names, given without a port.
+// OnlyHosts answers 421 to a request unless its Host is an IP address,
+// localhost, or one of the names, which have no port.
 //
-// It protects what has no login against DNS rebinding: another site can point a
-// name of its own to this machine, and its pages may then read whatever answers
-// to that name. An IP address cannot be pointed elsewhere, so each of them is
-// fine, and so is a request without a Host, which no browser sends. The port does
-// not matter: it may be forwarded.
+// It protects a listener without a login from DNS rebinding: another site can
+// point a host name of its own to this machine, and a browser then lets its
+// pages read the answers. An IP address cannot be pointed elsewhere, so every
+// IP address passes. A request without a Host passes, because browsers always
+// send one. The port does not matter, because it may be forwarded.
 func OnlyHosts(next http.Handler, names ...string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !knownHost(r.Host, names) {
-			http.Error(w, "the Host of a request must be an IP address, localhost, or a name that is configured", http.StatusMisdirectedRequest)
+			http.Error(w, "the Host of a request must be an IP address, localhost, or a configured name", http.StatusMisdirectedRequest)
 			return
 		}
 		next.ServeHTTP(w, r)
@@ -27,7 +27,7 @@ func OnlyHosts(next http.Handler, names ...string) http.Handler {
 
 func knownHost(host string, names []string) bool {
 	if name, port, err := net.SplitHostPort(host); err == nil {
-		if strings.Trim(port, "0123456789") != "" { // "user:@name" in a URL is a login, and leads to name
+		if strings.Trim(port, "0123456789") != "" { // in a URL, "user:@name" is a login at name
 			return false
 		}
 		host = name

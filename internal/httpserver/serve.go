@@ -1,6 +1,5 @@
-// Package httpserver is what the HTTP listeners of Lastseat have in common: the
-// bounds of what they take in, and how they stop. It must not know what is
-// served.
+// Package httpserver has what all HTTP listeners of Lastseat need: bounds on
+// what they accept, and a graceful stop. It must not know what is served.
 package httpserver
 
 import (
@@ -13,24 +12,24 @@ import (
 	"time"
 )
 
-// Options say how much a server takes on, and how it stops.
+// Options are the bounds of a server, and how it stops.
 type Options struct {
-	// Connections is the most that are open at once.
+	// Connections is the most connections open at once.
 	Connections int
-	// Refused is called for each connection beyond them. It may be nil.
+	// Refused is called for each connection that is refused. It may be nil.
 	Refused func()
 	// Stopping is called when the server begins to stop. It may be nil.
 	Stopping func()
-	// Delay is how long new requests are served after that: until whoever sends
-	// them has noticed.
+	// Delay is how long the server keeps serving new requests after that, so
+	// that load balancers can notice.
 	Delay time.Duration
-	// Grace is how long requests in flight may take after the delay.
+	// Grace is how long requests in flight may take after Delay.
 	Grace time.Duration
 }
 
-// Serve serves on l until ctx ends, and then stops: it calls Stopping, serves
-// everybody for Delay more and closes each connection after its next answer,
-// then closes l and lets the requests in flight finish, at most for Grace.
+// Serve serves on l until ctx ends, and then stops. It calls Stopping, serves
+// for Delay more and closes each connection after its next answer, then closes
+// l and waits for the requests in flight, at most for Grace.
 func Serve(ctx context.Context, l net.Listener, server *http.Server, o Options) error {
 	Prepare(server)
 	var leaving atomic.Bool
@@ -67,8 +66,8 @@ func Serve(ctx context.Context, l net.Listener, server *http.Server, o Options) 
 	return err
 }
 
-// closeWhen has connections end after an answer once leaving is set, so that the
-// next request of their clients goes elsewhere.
+// closeWhen makes every answer close its connection once leaving is set, so
+// that the client's next request goes to another process.
 func closeWhen(leaving *atomic.Bool, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if leaving.Load() {

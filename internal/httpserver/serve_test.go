@@ -19,7 +19,7 @@ func TestServe_lets_requests_in_flight_finish(t *testing.T) {
 	testwait.Until(t, "new connections are refused", func() bool {
 		c, err := net.Dial("tcp", s.addr)
 		if err == nil {
-			c.Close() // it was too early
+			c.Close() // the listener is still open
 		}
 		return err != nil
 	})
@@ -32,20 +32,20 @@ func TestServe_lets_requests_in_flight_finish(t *testing.T) {
 	}
 }
 
-func TestServe_cuts_off_what_does_not_finish(t *testing.T) {
+func TestServe_cuts_off_requests_that_do_not_finish(t *testing.T) {
 	t.Parallel()
 	s := serve(t, httpserver.Options{Connections: 10, Grace: time.Millisecond})
 	s.dial(long)
 	testwait.Until(t, "the request is held", func() bool { return s.held.Load() == 1 })
 	s.stop()
 	if err := <-s.ended; err == nil {
-		t.Error("nothing was said about the request in flight")
+		t.Error("the error does not mention the request in flight")
 	}
 }
 
-// TestServe_serves_on_while_balancers_find_out: between the word that it stops
-// and the end of listening, new clients are served as ever, and told to come back
-// elsewhere.
+// TestServe_serves_on_while_balancers_find_out checks that between Stopping and
+// the end of listening new clients are still served, and that their connections
+// close.
 func TestServe_serves_on_while_balancers_find_out(t *testing.T) {
 	t.Parallel()
 	const delay = 4 * time.Second
@@ -58,7 +58,7 @@ func TestServe_serves_on_while_balancers_find_out(t *testing.T) {
 	s.stop()
 	<-stopping
 	began := time.Now()
-	closing := func() bool { return time.Since(began) > delay/2 } // from now on it may close at any time
+	closing := func() bool { return time.Since(began) > delay/2 } // from now on the listener may close at any time
 	_, _ = kept.Write([]byte(short))
 	if a := answer(kept); !closing() && (a == nil || a.StatusCode != http.StatusOK || !a.Close) {
 		t.Errorf("on a connection from before the answer is %+v", a)
@@ -67,7 +67,7 @@ func TestServe_serves_on_while_balancers_find_out(t *testing.T) {
 		c, err := net.Dial("tcp", s.addr)
 		if err != nil {
 			if !closing() {
-				t.Error("it closed too early")
+				t.Error("the listener closed too early")
 			}
 			break
 		}

@@ -1,4 +1,4 @@
 package mail
 
-// Linkable tells whether a name is shown in no mail.
+// Linkable tells whether mails leave out a name.
 var Linkable = linkable

@@ -7,7 +7,7 @@ import (
 	"github.com/lastseat/lastseat/internal/enroll"
 )
 
-// FuzzCompose looks for texts that get out of their place: into another header,
+// FuzzCompose looks for texts that leave their place: into another header,
 // another part or a tag.
 func FuzzCompose(f *testing.F) {
 	for _, texts := range []map[string]string{typed, broken} {
@@ -18,7 +18,7 @@ func FuzzCompose(f *testing.F) {
 	f.Add("Ada", "x", "x", "ada@example.org")
 	f.Fuzz(func(t *testing.T, person, text, other, to string) {
 		m := mailOf(t, enroll.MailConfirmed, enroll.English)
-		// What the doors let in: the database bounds texts by runes.
+		// Only values that validation and the database let in.
 		a, err := enroll.ParseAddress(to)
 		if err != nil {
 			a = m.To
@@ -33,7 +33,7 @@ func FuzzCompose(f *testing.F) {
 	})
 }
 
-// bounded returns a text of 1 to 200 runes that shows something.
+// bounded returns a text of 1 to 200 runes with a visible character.
 func bounded(s string) string {
 	if blanks(s) == "" {
 		return "x"

@@ -12,10 +12,10 @@ import (
 	"github.com/lastseat/lastseat/internal/enroll"
 )
 
-var update = flag.Bool("update", false, "write the golden files anew")
+var update = flag.Bool("update", false, "rewrite the golden files")
 
-// readable returns a message in a form for people: decoded, and without what
-// differs each time.
+// readable returns a message in a readable form: decoded, and without the parts
+// that differ each time.
 func (r received) readable(t testing.TB) string {
 	t.Helper()
 	var out strings.Builder
@@ -37,7 +37,7 @@ func TestCompose_writes_the_golden_mails(t *testing.T) {
 	eachMail(t, func(t *testing.T, m enroll.Mail) {
 		requireGolden(t, string(m.Kind), m)
 	})
-	// What a kind says depends on the registration, too.
+	// Some kinds say different things depending on the registration.
 	for name, v := range map[string]struct {
 		kind   enroll.MailKind
 		change func(e *enroll.Enrolment)
@@ -87,6 +87,6 @@ func compareGolden(t *testing.T, path, got string) {
 		t.Fatal(err)
 	}
 	if got != string(want) {
-		t.Errorf("%s differs (-update writes it anew): got\n%s", path, got)
+		t.Errorf("%s differs (-update rewrites it): got\n%s", path, got)
 	}
 }

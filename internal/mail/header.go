@@ -7,13 +7,13 @@ import (
 	"unicode/utf8"
 )
 
-// maxPlainHeader is the longest text that stands in a header unencoded, in
-// octets: with the name of the header it has to fit into a line of 998 (RFC
-// 5322, 2.1.1), should it have no blank to fold at.
+// maxPlainHeader is the longest text that a header holds unencoded, in octets.
+// Without a blank to fold at, it must fit into a line of 998 with the header's
+// name (RFC 5322, 2.1.1).
 const maxPlainHeader = 900
 
-// oneLine returns a text without line ends and control characters, which become
-// blanks: it can make neither a header nor a line of its own.
+// oneLine replaces line ends and control characters by blanks, so that a text
+// cannot begin another line or another header.
 func oneLine(s string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) || r == '\u2028' || r == '\u2029' {
@@ -23,23 +23,25 @@ func oneLine(s string) string {
 	}, strings.ToValidUTF8(s, "\ufffd"))
 }
 
-// displayName returns a name for an address header. Single blanks survive
-// folding, several may not.
+// displayName returns a name for an address header. It joins runs of blanks,
+// which folding may lose.
 func displayName(s string) string {
 	return strings.Join(strings.Fields(oneLine(s)), " ")
 }
 
-// headerText returns the value of a header that holds a text of one line
-// (RFC 2047). The library encodes what is not ASCII; it leaves ASCII that looks
-// like an encoded word, which readers would decode, and folds away blanks.
+// headerText returns a one-line text as the value of a header (RFC 2047).
+// go-mail encodes only text that is not ASCII. ASCII that looks like an encoded
+// word would be decoded by readers, and runs of blanks would be lost in
+// folding, so headerText encodes both itself.
 func headerText(s string) string {
 	if ascii(s) && len(s) <= maxPlainHeader && !strings.Contains(s, "=?") && strings.Join(strings.Fields(s), " ") == s {
 		return s
 	}
 	var words []string
 	for s != "" {
-		// In octets: 36 make a word of 60, which stays on the line of "Subject:". Before
-		// a longer one the library ends the line, and readers see an empty subject.
+		// 36 octets make an encoded word of 60, which fits on the line of
+		// "Subject:". Before a longer word go-mail ends the line, and some
+		// readers see an empty subject.
 		n := 0
 		for n < len(s) {
 			_, size := utf8.DecodeRuneInString(s[n:])

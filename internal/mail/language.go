@@ -10,7 +10,7 @@ import (
 type wording struct {
 	greeting, closing, open                  string
 	course, when, where, name, state, ticket string // labels
-	registered, notRegistered                string // labels of names: the person with the registration, and people who were asked for with the same address
+	registered, notRegistered                string // labels of the registered name, and of names for which the address was used again
 
 	place                            string // the label of a place on the waiting list
 	whenBefore, whereBefore, nowhere string // labels of the previous time and location, and the value for no location
@@ -20,7 +20,7 @@ type wording struct {
 	weekdays [7]string  // from Sunday
 	months   [12]string // from January
 	date     string     // a format of weekday, day, month and year
-	clock    string     // what follows a time of day
+	clock    string     // the suffix of a time of day
 }
 
 var words = map[enroll.Language]wording{
@@ -72,7 +72,7 @@ var words = map[enroll.Language]wording{
 	},
 }
 
-// status says how a registration stands.
+// status returns a registration's status in words.
 func (w wording) status(r enroll.Registration) string {
 	switch {
 	case r.Reason == enroll.RunCalledOff:
@@ -95,7 +95,7 @@ func (w wording) status(r enroll.Registration) string {
 		return w.cancelled
 	case enroll.NotPromoted:
 		return w.notPromoted
-	case enroll.Done: // of no registration
+	case enroll.Done: // registrations do not have it
 	}
 	return string(r.Status)
 }

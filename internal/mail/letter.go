@@ -7,16 +7,16 @@ import (
 	"github.com/lastseat/lastseat/internal/enroll"
 )
 
-// letter is what a mail says, in order: both of its parts are laid out from it.
-// Every text in it is one line.
+// letter is what a mail says, in order. Its text part and its HTML part are
+// both rendered from it. Every string is one line.
 type letter struct {
 	Language      enroll.Language
 	Subject       string
 	Greeting      string // without the name
-	Name          string // empty = nobody in particular
+	Name          string // empty = none is shown
 	Paragraphs    []string
 	Registrations []entry
-	Open          string // what the button that leads to a registration says
+	Open          string // the label of the button that opens a registration
 	Closing       string
 	Sender        string // may be empty
 }
@@ -29,32 +29,32 @@ type entry struct {
 
 type fact struct {
 	Label, Value string
-	Typed        bool // by people: in whatever script
+	Typed        bool // by people, so it may be in any script
 }
 
-// about is what the templates of a kind may mention.
+// about is what the templates can refer to.
 type about struct {
 	Title  string // of the course
-	Newest int    // how many registrations are listed if that is not all of them, else 0
+	Newest int    // how many registrations are listed; 0 = all
 
-	Waits   bool // on the waiting list
-	Removed bool // by the organiser
-	Refused bool // never had a seat or a place
-	Seated  bool // has a seat, or had one
-	Others  bool // it was asked again for somebody else
+	Waits   bool // it is on the waiting list
+	Removed bool // the organiser cancelled it
+	Refused bool // it never had a seat or a place
+	Seated  bool // it has or had a seat
+	Others  bool // the address was used again for another person
 
-	NewTime, NewLocation bool // since the person was told last
+	NewTime, NewLocation bool // since the person was last told
 	Entries              bool // calendar entries are attached
 
-	// What the run's life allows as of now: see enroll.Life. No mail asks for what
-	// the API refuses.
-	Begun       bool // the run has
-	MayGiveUp   bool // the seat or the place that there is
-	MayRegister bool
-	ListOpen    bool // whoever waits can still be promoted
+	// What the run's life allows now; see enroll.Life. No mail asks for
+	// anything that the API refuses.
+	Begun       bool // the run has begun
+	MayGiveUp   bool // the person can give up the seat or the place
+	MayRegister bool // people can register
+	ListOpen    bool // people on the waiting list can still be promoted
 }
 
-// letter writes the letter of a mail.
+// letter returns the letter of a mail.
 func (c *Composer) letter(k kind, m enroll.Mail) (letter, error) {
 	w := words[m.Language]
 	first := m.About[0]
@@ -90,7 +90,7 @@ func (c *Composer) letter(k kind, m enroll.Mail) (letter, error) {
 		}
 	}
 	if m.Kind == enroll.MailMistakenAddress {
-		return l, nil // whoever owns the address learns nothing of the registration
+		return l, nil // the stranger who owns the address learns nothing about the registration
 	}
 	l.Name = shownName(nameOf(m.About))
 	for _, e := range m.About {
@@ -103,8 +103,8 @@ func (c *Composer) letter(k kind, m enroll.Mail) (letter, error) {
 	return l, nil
 }
 
-// nameOf returns the name that all of the registrations have, or "": people who
-// share a mailbox are not greeted by the name of one of them.
+// nameOf returns the name of the registrations if all have the same, else "":
+// people who share a mailbox must not be greeted by the name of one of them.
 func nameOf(all []enroll.Enrolment) enroll.Name {
 	for _, e := range all {
 		if e.Name != all[0].Name || len(e.AskedFor) > 0 {
@@ -114,10 +114,10 @@ func nameOf(all []enroll.Enrolment) enroll.Name {
 	return all[0].Name
 }
 
-// shownName returns the name as it is shown, and "" for one that holds something
-// to click, to write to or to call. Anybody can have any mailbox written to, under
-// a name of their choice. Nothing yet shows that whoever reads an address also
-// typed the name, so such names are shown in no mail.
+// shownName returns the name as mails show it, or "" if a mail program could
+// turn part of it into a link, an address or a telephone number. Any client can
+// enter any address with any name, and nothing proves that the owner of the
+// address typed the name.
 func shownName(n enroll.Name) string {
 	name := oneLine(string(n))
 	if linkable(name) {
@@ -126,12 +126,13 @@ func shownName(n enroll.Name) string {
 	return name
 }
 
-// facts returns what there is to know of a registration. Where there may be
-// several, in whatever state, each says its own and whose it is. Who just comes
-// to the course needs no ticket number.
+// facts returns the facts about a registration that the mail shows. A mail
+// about several registrations shows the name and the status of each. A person
+// who simply comes to the course needs no ticket number.
 //
-// A mail that cannot say the time right is not written, except for the links: a
-// wrong zone of one run must not keep people from their other registrations.
+// It returns an error if the time cannot be stated, except for the mail with
+// links: one run's wrong zone must not keep people from their other
+// registrations.
 func (w wording) facts(m enroll.Mail, e enroll.Enrolment) ([]fact, error) {
 	facts := []fact{{w.course, oneLine(e.For.Title), true}}
 	if when, err := w.period(e.For.Schedule()); err == nil {
@@ -166,7 +167,7 @@ func (w wording) facts(m enroll.Mail, e enroll.Enrolment) ([]fact, error) {
 	return facts, nil
 }
 
-// appendName adds a name, if it can be shown.
+// appendName appends a name if it can be shown.
 func appendName(facts []fact, label string, n enroll.Name) []fact {
 	if name := shownName(n); name != "" {
 		facts = append(facts, fact{label, name, true})
@@ -174,13 +175,14 @@ func appendName(facts []fact, label string, n enroll.Name) []fact {
 	return facts
 }
 
-// before returns what the person was told last, as far as it is no longer so.
+// before returns the time and the location that the person was last told, where
+// they differ from the run's.
 func (w wording) before(e enroll.Enrolment) []fact {
 	time, location := changes(e)
 	old := e.LastTold.Schedule
 	var facts []fact
 	if time {
-		if when, err := w.period(old); err == nil { // a wrong zone is what was corrected
+		if when, err := w.period(old); err == nil { // otherwise the change corrected a wrong zone
 			facts = append(facts, fact{w.whenBefore, when, false})
 		}
 	}
@@ -192,7 +194,8 @@ func (w wording) before(e enroll.Enrolment) []fact {
 	return facts
 }
 
-// changes tells what of the run differs from what the person was told last.
+// changes tells whether the run's time and location differ from what the person
+// was last told.
 func changes(e enroll.Enrolment) (time, location bool) {
 	now, old := e.For.Schedule(), e.LastTold.Schedule
 	location = now.Location != old.Location

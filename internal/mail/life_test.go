@@ -8,8 +8,8 @@ import (
 	"github.com/lastseat/lastseat/internal/enroll"
 )
 
-// asks are the words, in small letters, by which mails ask for something or
-// promise something, with when they may.
+// asks lists words, in lower case, with which mails ask for or promise
+// something, and when they may.
 var asks = []struct {
 	words string
 	may   func(l enroll.Life, s enroll.Status) bool
@@ -32,8 +32,8 @@ func mayRegister(l enroll.Life, _ enroll.Status) bool { return l.MayRegister() }
 
 func listOpen(l enroll.Life, _ enroll.Status) bool { return !l.ListEnded }
 
-// TestCompose_asks_for_nothing_that_is_refused goes through a run's life: what a
-// mail asks its reader to do, the API accepts at that instant.
+// TestCompose_asks_for_nothing_that_is_refused goes through a run's life. The
+// API must accept whatever a mail asks its reader to do at that instant.
 func TestCompose_asks_for_nothing_that_is_refused(t *testing.T) {
 	t.Parallel()
 	now := mailOf(t, enroll.MailConfirmed, enroll.English).Now
@@ -64,7 +64,7 @@ func TestCompose_asks_for_nothing_that_is_refused(t *testing.T) {
 			})
 		})
 	}
-	t.Run("the words are those of the mails", func(t *testing.T) {
+	t.Run("every expected text occurs in a mail", func(t *testing.T) {
 		t.Parallel()
 		var all strings.Builder
 		for _, kind := range enroll.MailKinds() {

@@ -7,7 +7,7 @@ import (
 	"mvdan.cc/xurls/v2"
 )
 
-// names are of people, and are shown.
+// names are names of people, which mails show.
 var names = []string{
 	"Ada Lovelace", "O'Brien-Smith", "Siobhán O’Brien", "Sammy Davis, Jr.", "Martin Luther King Jr.", "Dr. Müller", "Prof. Dr. h. c. Ada Müller",
 	"J.R.R. Tolkien", "J. R. R. Tolkien", "George R.R. Martin", "A.A. Milne", "Ph.D. Grace Hopper", "Grace Hopper, Ph.D.", "Mr. T", "Anna M.", "Anna www Müller",
@@ -17,7 +17,7 @@ var names = []string{
 	"Ada +1", "Dr. Ada: Countess", "Conan \"the Librarian\" O'Brien", "👩‍👩‍👧 Family", "Ada ❤ Go", "Ada...", "Ada… Lovelace", "Hello, World", "Mr. & Mrs. Smith", "#1 Fan", "X", "7",
 }
 
-// baits are not: some program makes something to click of each.
+// baits are names that some mail program turns into a link.
 var baits = []string{
 	"Win 1000 EUR at evil.example.com", "bit.example/3xyz", "x@evil.example", "paypa1.example/pay or call +49 30 1234567",
 	"Win at https://evil.example/x", "WWW.Evil.example", "Ada, www.evil.example", "ftp://x", "evil.example", "EVIL.EXAMPLE", "t.co", "x.com", "evil.xn--p1ai", "президент.рф",
@@ -41,8 +41,8 @@ func TestLinkable(t *testing.T) {
 	}
 }
 
-// FuzzLinkable asks somebody else's finder of links, and hides what is found in
-// blanks and letters.
+// FuzzLinkable compares linkable with a library that finds links, also with the
+// links between blanks and letters.
 func FuzzLinkable(f *testing.F) {
 	finder := xurls.Relaxed()
 	for _, all := range [][]string{names, baits} {

@@ -1,9 +1,9 @@
 // Package mail composes the e-mails that Lastseat sends.
 //
-// It owns what they say, in which words and languages, and that whatever people
-// have typed stays text: in headers, in HTML and in calendars. It must not know
-// when a mail is due (internal/enroll does), how one is sent, or who else got
-// one. It does no I/O, and no error of it quotes a mail.
+// It owns their texts in every language, and keeps text that people have typed
+// from becoming anything else in headers, in HTML and in calendars. It must not
+// know when a mail is due (internal/enroll does), how it is sent, or who else
+// gets one. It does no I/O, and none of its errors quotes a mail.
 package mail
 
 import (
@@ -21,12 +21,12 @@ import (
 	"github.com/lastseat/lastseat/internal/enroll"
 )
 
-// Options are what an installation says of its mails.
+// Options are an installation's settings for its mails.
 type Options struct {
-	// From is the sender: the name that mails have whose course names no
-	// organiser, and the address that all have.
+	// From is the sender's address, and the sender's name for courses without
+	// an organiser.
 	From      netmail.Address
-	PublicURL string // where people reach the API, http or https; links begin with it
+	PublicURL string // where people reach the API, http or https; all links begin with it
 }
 
 // Composer composes mails. It is safe for concurrent use.
@@ -36,11 +36,11 @@ type Composer struct {
 	kinds     map[enroll.MailKind]kind
 }
 
-// New returns a composer, or an error if a kind of mail lacks a text in some
-// language or the sender's address cannot stand in a header.
+// New returns a composer. It returns an error if a kind of mail lacks a text in
+// a language, or if the sender's address cannot stand in a header.
 func New(o Options) (*Composer, error) {
 	if a, err := netmail.ParseAddress(o.From.Address); err != nil || a.Address != o.From.Address || !ascii(a.Address) {
-		return nil, errors.New("the sender must have a plain address in ASCII")
+		return nil, errors.New("the sender's address must be plain and in ASCII")
 	}
 	kinds, err := parseKinds(files, enroll.MailKinds())
 	if err != nil {
@@ -49,13 +49,13 @@ func New(o Options) (*Composer, error) {
 	return &Composer{from: o.From, publicURL: strings.TrimRight(o.PublicURL, "/"), kinds: kinds}, nil
 }
 
-// Compose returns the message of a mail. All attempts to send one mail that say
-// the same have the same Message-ID, by which a mailbox that got it twice can
-// tell.
+// Compose returns the message of a mail. Attempts to send one mail have the
+// same Message-ID as long as they say the same, so a mailbox can recognise a
+// copy.
 func (c *Composer) Compose(m enroll.Mail) (*gomail.Msg, error) {
 	kind, known := c.kinds[m.Kind]
 	if !known || len(m.About) == 0 {
-		return nil, fmt.Errorf("composing a mail of kind %q about %d registrations: there is no such mail", m.Kind, len(m.About))
+		return nil, fmt.Errorf("composing a mail of kind %q about %d registrations: no such mail exists", m.Kind, len(m.About))
 	}
 	l, err := c.letter(kind, m)
 	if err != nil {
@@ -72,7 +72,8 @@ func (c *Composer) Compose(m enroll.Mail) (*gomail.Msg, error) {
 	msg.SetDateWithValue(m.Now.UTC())
 	msg.SetMessageIDWithValue(c.messageID(m))
 	msg.SetGenHeader(gomail.HeaderContentLang, string(m.Language))
-	// Holiday notes shall not answer (RFC 3834, 5; Exchange knows the other only).
+	// These keep autoresponders from answering (RFC 3834, 5; Exchange knows
+	// only the second).
 	msg.SetGenHeader("Auto-Submitted", "auto-generated")
 	msg.SetGenHeader(gomail.HeaderXAutoResponseSuppress, "All")
 
@@ -85,8 +86,8 @@ func (c *Composer) Compose(m enroll.Mail) (*gomail.Msg, error) {
 }
 
 // messageID returns the Message-ID. An attempt whose answer was lost may have
-// delivered the mail: what the next one says of another time or location, or a
-// summary says of what has happened since, must not pass for a copy of that.
+// delivered the mail. If the next attempt tells another time or location, or a
+// summary tells more, it must not pass for a copy.
 func (c *Composer) messageID(m enroll.Mail) string {
 	version := 0
 	switch m.Kind {
@@ -124,28 +125,29 @@ func (c *Composer) attachEntries(msg *gomail.Msg, k kind, m enroll.Mail) error {
 	return nil
 }
 
-// address says from whom the mail comes and to whom it and an answer go. The
-// recipient's name stays out of it: the mailbox is all that is certain.
+// address sets From, To and Reply-To. To has no name, because only the mailbox
+// is certain.
 func (c *Composer) address(msg *gomail.Msg, m enroll.Mail, sender string) {
 	msg.FromMailAddress(&netmail.Address{Name: displayName(sender), Address: c.from.Address})
 	msg.ToMailAddress(&netmail.Address{Address: m.To.Mailbox()})
 	if ofInstallation(m.Kind) {
 		return
 	}
-	// An address that does not parse would break the header. Answers go to the
-	// sender then.
+	// An address that does not parse would break the header. Replies then go to
+	// the sender.
 	if reply, err := enroll.ParseAddress(m.About[0].For.ReplyTo); err == nil {
 		msg.ReplyToMailAddress(&netmail.Address{Address: reply.Mailbox()})
 	}
 }
 
-// ofInstallation tells whether a kind of mail names no course's organiser: it tells
-// of several courses, or must not say of which.
+// ofInstallation tells whether a kind of mail comes from the installation and
+// not from a course's organiser: because it is about several courses, or must
+// not say which.
 func ofInstallation(k enroll.MailKind) bool {
 	return k == enroll.MailLinks || k == enroll.MailMistakenAddress
 }
 
-// sender returns the name a mail is signed with.
+// sender returns the name that signs the mail.
 func (c *Composer) sender(m enroll.Mail) string {
 	if ofInstallation(m.Kind) {
 		return c.from.Name
@@ -158,5 +160,5 @@ func (c *Composer) host() string {
 	return host
 }
 
-// link returns where a registration is shown.
+// link returns the link to a registration.
 func (c *Composer) link(r enroll.Registration) string { return c.publicURL + r.Path() }

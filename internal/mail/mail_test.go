@@ -124,8 +124,8 @@ type received struct {
 	attachment            string // its file's name
 }
 
-// receive composes, serialises and parses a mail, and checks what must be so of
-// any message on its way.
+// receive composes, serialises and parses a mail, and checks what must hold for
+// every message in transport.
 func receive(t testing.TB, m enroll.Mail) received {
 	t.Helper()
 	msg, err := composer(t).Compose(m)
@@ -149,7 +149,7 @@ func receive(t testing.TB, m enroll.Mail) received {
 			t.Errorf("a line of %d octets cannot be transported: %q", len(text), text)
 		}
 		if len(text) > 0 && len(bytes.TrimSpace(text)) == 0 {
-			t.Error("a line of blanks, which some take for the end of the headers")
+			t.Error("a header has a line of blanks, which some readers take for the end of the headers")
 		}
 		if bytes.Equal(text, []byte("Subject:")) {
 			t.Error("the subject begins with an empty line")
@@ -219,7 +219,7 @@ func (r *received) readPart(t testing.TB, header func(string) string, body io.Re
 			t.Errorf("got the calendar %q and %v", r.calendar, err)
 		}
 		if method := parameters["method"]; method == "" || !strings.Contains(r.calendar, "\r\nMETHOD:"+method+"\r\n") {
-			t.Errorf("the method of the part, %q, is not that of the entry", method)
+			t.Errorf("the part's method %q is not the entry's", method)
 		}
 		r.attachment = disposition["filename"]
 	}
@@ -251,8 +251,8 @@ var (
 	tag    = regexp.MustCompile(`<[^>]*>`)
 )
 
-// shown returns the text that the HTML shows, by cell and paragraph. Tags hold
-// no text that was typed, so cutting them out is safe.
+// shown returns the text that the HTML shows, by cell and paragraph. Cutting
+// out tags is safe, because they hold no typed text.
 func (r received) shown() string {
 	text := unseen.ReplaceAllString(r.html, "")
 	text = ends.ReplaceAllStringFunc(text, func(s string) string {
@@ -264,7 +264,7 @@ func (r received) shown() string {
 	return html.UnescapeString(tag.ReplaceAllString(text, ""))
 }
 
-// links returns where the HTML leads.
+// links returns the targets of the links in the HTML.
 func (r received) links() []string {
 	var links []string
 	for _, match := range regexp.MustCompile(`href="([^"]*)"`).FindAllStringSubmatch(r.html, -1) {

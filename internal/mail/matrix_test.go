@@ -13,8 +13,8 @@ import (
 	"github.com/lastseat/lastseat/internal/enroll"
 )
 
-// situations are what may have happened between the event that a mail tells and
-// the mail.
+// situations are what can happen between the event that a mail tells and the
+// mail itself.
 var situations = []struct {
 	name   string
 	happen func(*enroll.Mail)
@@ -51,7 +51,7 @@ func each(m *enroll.Mail, change func(*enroll.Enrolment)) {
 	}
 }
 
-// readers are whom a kind of mail tells different things.
+// readers are the kinds of mail with the different readers that each addresses.
 var readers = []struct {
 	kind   enroll.MailKind
 	who    string
@@ -66,9 +66,9 @@ var readers = []struct {
 	{enroll.MailChanged, "waits", func(e *enroll.Enrolment) { e.Status, e.Seated, e.WaitlistPosition = enroll.Waitlisted, false, 3 }},
 }
 
-// TestMatrix renders every kind of mail, for everybody whom it tells something
-// else, in every situation, and compares what it says with what people read and
-// approved. Mails that are not sent are in the matrix as such.
+// TestMatrix renders every kind of mail for each of its readers in every
+// situation, and compares the text with one that people have read and approved.
+// The matrix also says which mails are not sent.
 func TestMatrix(t *testing.T) {
 	t.Parallel()
 	for _, language := range enroll.Languages {
@@ -92,7 +92,7 @@ func TestMatrix(t *testing.T) {
 	}
 }
 
-// render writes a mail in all situations.
+// render returns a mail in all situations.
 func render(t *testing.T, all *strings.Builder, m enroll.Mail, who string) {
 	t.Helper()
 	for _, s := range situations {
@@ -114,7 +114,7 @@ func render(t *testing.T, all *strings.Builder, m enroll.Mail, who string) {
 	}
 }
 
-// requireTrue holds what a mail says against how things are.
+// requireTrue checks a mail's statements against the state that it is about.
 func requireTrue(t *testing.T, m enroll.Mail, got received) {
 	t.Helper()
 	text := strings.ToLower(got.plain)
@@ -126,7 +126,7 @@ func requireTrue(t *testing.T, m enroll.Mail, got received) {
 	published := strings.Contains(got.calendar, "METHOD:PUBLISH")
 	for what, wrong := range map[string]bool{
 		"an attached entry that is not":     says("is attached", "liegt bei", "liegt dieser nachricht") != (got.calendar != "") && !strings.Contains(got.calendar, "METHOD:CANCEL"),
-		"an entry of somebody without seat": published && first.Status != enroll.Confirmed,
+		"an entry without a seat":           published && first.Status != enroll.Confirmed,
 		"looking forward to what has begun": says("look forward", "freuen uns") && life.Begun,
 		"to delete what was never there":    says("please delete", "löschen sie") && !first.Seated,
 		"a striking out of what never was":  strings.Contains(got.calendar, "METHOD:CANCEL") && !slices.ContainsFunc(m.About, func(e enroll.Enrolment) bool { return e.LastTold.Entry || e.LastTold.Seat }),

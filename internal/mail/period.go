@@ -8,9 +8,9 @@ import (
 	"github.com/lastseat/lastseat/internal/enroll"
 )
 
-// period says when a run takes place, in its zone: the day once and one zone
-// for both ends, unless the run goes over midnight or the clocks change. The
-// error is that of a zone that does not exist.
+// period returns when a run takes place, in its zone. It names the day and the
+// zone once, unless the run goes past midnight or the clocks change. It returns
+// an error if the zone does not exist.
 func (w wording) period(s enroll.Schedule) (string, error) {
 	zone, err := enroll.ParseTimeZone(s.TimeZone)
 	if err != nil {
@@ -34,8 +34,8 @@ func (w wording) day(t time.Time) string {
 
 func (w wording) hour(t time.Time) string { return t.Format("15:04") + w.clock }
 
-// abbreviation returns the zone's at that instant, such as CET. Many zones have
-// none and give their offset.
+// abbreviation returns the zone's abbreviation at that instant, such as CET, or
+// its offset if it has none.
 func abbreviation(t time.Time) string {
 	short, _ := t.Zone()
 	if strings.HasPrefix(short, "+") || strings.HasPrefix(short, "-") {

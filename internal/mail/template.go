@@ -18,23 +18,23 @@ import (
 //go:embed templates
 var files embed.FS
 
-// The layouts, which all kinds share.
+// The layouts that all kinds share.
 var (
 	plainLayout = template.Must(template.ParseFS(files, "templates/layout.txt"))
 	htmlLayout  = htmltemplate.Must(htmltemplate.ParseFS(files, "templates/layout.html"))
 )
 
-// kind is the template file of a kind of mail. It defines a subject and a body
-// for each language, such as "en.subject" and "en.body": one line, and
-// paragraphs of one line each. If the mail carries a calendar entry it defines
-// the method of that, too, as "calendar".
+// kind is the template file of a kind of mail. For each language it defines a
+// subject of one line and a body with a paragraph on each line, such as
+// "en.subject" and "en.body". If the mail carries a calendar entry, it also
+// defines the entry's method as "calendar".
 type kind struct {
 	texts    *template.Template
 	calendar calendar.Method // empty = no entry
 }
 
-// parseKinds parses the template files of the kinds. Each has to be there and
-// to be complete, and there must be no others.
+// parseKinds parses the template files of the kinds. Each must exist and be
+// complete, and there must be no others.
 func parseKinds(files fs.FS, all []enroll.MailKind) (map[enroll.MailKind]kind, error) {
 	names, err := fs.Glob(files, "templates/*.tmpl")
 	if err != nil {
@@ -42,7 +42,7 @@ func parseKinds(files fs.FS, all []enroll.MailKind) (map[enroll.MailKind]kind, e
 	}
 	for _, name := range names {
 		if !slices.Contains(all, enroll.MailKind(strings.TrimSuffix(path.Base(name), ".tmpl"))) {
-			return nil, fmt.Errorf("%s: there is no such kind of mail", name)
+			return nil, fmt.Errorf("%s: no such kind of mail exists", name)
 		}
 	}
 	kinds := make(map[enroll.MailKind]kind, len(all))
@@ -64,7 +64,7 @@ func parseKind(files fs.FS, name string) (kind, error) {
 		if subject, body, err := k.write(language, about{Title: "x"}); err != nil {
 			return kind{}, fmt.Errorf("%s: %w", name, err)
 		} else if subject == "" || strings.TrimSpace(body) == "" {
-			return kind{}, fmt.Errorf("%s: nothing is said in language %q", name, language)
+			return kind{}, fmt.Errorf("%s: subject or body is empty in language %q", name, language)
 		}
 	}
 	if texts.Lookup("calendar") == nil {
@@ -78,7 +78,7 @@ func parseKind(files fs.FS, name string) (kind, error) {
 }
 
 // entry returns the method of the calendar entry that the mail carries for the
-// registration, and "" for none.
+// registration, or "" if it carries none.
 func (k kind) entry(m enroll.Mail, e enroll.Enrolment) calendar.Method {
 	seated := e.Status == enroll.Confirmed
 	switch {
@@ -86,15 +86,15 @@ func (k kind) entry(m enroll.Mail, e enroll.Enrolment) calendar.Method {
 		return calendar.Publish
 	case m.Kind == enroll.MailSummary && !seated && e.LastTold.Entry:
 		return calendar.Cancel
-	case k.calendar == calendar.Publish && !seated: // there is no seat to enter
+	case k.calendar == calendar.Publish && !seated:
 		return ""
-	case k.calendar == calendar.Cancel && !e.LastTold.Seat: // no mail has put an entry into a calendar
+	case k.calendar == calendar.Cancel && !e.LastTold.Seat: // no mail can have put an entry into a calendar
 		return ""
 	}
 	return k.calendar
 }
 
-// write returns the subject and the body in the language.
+// write returns subject and body in the language.
 func (k kind) write(l enroll.Language, a about) (subject, body string, err error) {
 	if subject, err = execute(k.texts, string(l)+".subject", a); err != nil {
 		return "", "", err
@@ -111,7 +111,7 @@ func execute(t *template.Template, name string, data any) (string, error) {
 	return out.String(), nil
 }
 
-// render returns the two parts of the mail.
+// render returns the text part and the HTML part of the mail.
 func (l letter) render() (plain, html string, err error) {
 	var out [2]bytes.Buffer
 	if err := plainLayout.Execute(&out[0], l); err != nil {

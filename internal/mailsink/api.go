@@ -16,11 +16,11 @@ type apiSummary struct {
 }
 
 type apiMessages struct {
-	Received int          `json:"received"` // since the start, with those that are gone
+	Received int          `json:"received"` // since the start, kept or not
 	Messages []apiSummary `json:"messages"` // oldest first
 }
 
-// apiMessage is all of a message but its bytes.
+// apiMessage is a message without its bytes.
 type apiMessage struct {
 	apiSummary
 	Headers     []apiHeader     `json:"headers"`

@@ -8,11 +8,11 @@ import (
 	"time"
 )
 
-// maxEarly bounds what a client may say while it gets no answer, in bytes.
+// maxEarly is the most bytes that a client may send while it gets no answer.
 const maxEarly = 64 << 10
 
-// listener closes its connections when it is closed: a session that hangs does
-// not end by itself.
+// listener closes its connections when it is closed, because a session that
+// hangs does not end by itself.
 type listener struct {
 	net.Listener
 	sink *Sink
@@ -38,8 +38,7 @@ func (l *listener) Accept() (net.Conn, error) {
 	return accepted, nil
 }
 
-// Close closes the listener and all that it accepted. Closing it again does
-// nothing.
+// Close closes the listener and its connections. Closing it again does nothing.
 func (l *listener) Close() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -53,12 +52,12 @@ func (l *listener) Close() error {
 	return l.Listener.Close()
 }
 
-// conn says nothing while the sink hangs. Read, Write and hold are called by
-// one goroutine at a time.
+// conn sends nothing while the sink hangs. One goroutine at a time calls Read,
+// Write and hold.
 type conn struct {
 	net.Conn
 	listener *listener
-	early    []byte // read while it hung, still to be returned by Read
+	early    []byte // read while it hung, for Read to return
 }
 
 func (c *conn) Read(b []byte) (int, error) {
@@ -84,8 +83,8 @@ func (c *conn) Close() error {
 	return c.Conn.Close()
 }
 
-// hold returns nil as soon as the sink has no fault for which hangs is true,
-// and an error when the connection is gone before that.
+// hold waits until hangs returns false for the sink's fault. It returns an
+// error if the connection ends first.
 func (c *conn) hold(hangs func(Fault) bool) error {
 	for {
 		fault, healed := c.listener.sink.misbehaviour()
@@ -99,10 +98,10 @@ func (c *conn) hold(hangs func(Fault) bool) error {
 	}
 }
 
-// wait returns nil when healed is closed. It reads meanwhile, since only a
-// reader hears of it when the client hangs up.
+// wait returns nil when healed is closed. It reads meanwhile, because only a
+// reader notices when the client hangs up.
 func (c *conn) wait(healed <-chan struct{}) error {
-	_ = c.SetReadDeadline(time.Time{}) // if it fails, so does Read
+	_ = c.SetReadDeadline(time.Time{}) // if it fails, so does the read
 	read := make(chan struct{})
 	interrupted := make(chan struct{})
 	go func() {
@@ -122,7 +121,7 @@ func (c *conn) wait(healed <-chan struct{}) error {
 	return c.SetDeadline(time.Now().Add(smtpTimeout))
 }
 
-// listen reads ahead until that fails.
+// listen reads ahead until reading fails.
 func (c *conn) listen() error {
 	b := make([]byte, 4<<10)
 	for {

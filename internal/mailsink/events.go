@@ -10,14 +10,15 @@ import (
 	"time"
 )
 
-// eventPause is between two batches: a flood of messages is not a flood of events.
+// eventPause is the pause between two batches, so that a flood of messages does
+// not become a flood of events.
 const eventPause = 100 * time.Millisecond
 
-// events sends what changes after the event id in ?after=, until the client is
+// events streams the changes after the event id in ?after=, until the client is
 // gone:
 //
-//	messages  rows of the list, newest first; its id is the place to go on from
-//	first     the number of the oldest message that is kept: rows below it go
+//	messages  rows of the list, newest first; continue from its id
+//	first     the number of the oldest message that is kept: remove the rows below it
 //	other     the id is another sink's: load the page again
 func (s *Sink) events(w http.ResponseWriter, r *http.Request) {
 	after, ok := s.eventNumber(r.FormValue("after"))
@@ -33,7 +34,7 @@ func (s *Sink) events(w http.ResponseWriter, r *http.Request) {
 		if now.first() != first {
 			first = now.first()
 			if stream.send("first", "", strconv.Itoa(first)) != nil {
-				return // it is gone
+				return // the client is gone
 			}
 		}
 		if now.received > after {
@@ -57,7 +58,7 @@ func (s *Sink) events(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// eventID names a place in the stream of this sink and no other.
+// eventID names a position in the stream of this sink.
 func (s *Sink) eventID(number int) string { return s.epoch + "." + strconv.Itoa(number) }
 
 func (s *Sink) eventNumber(id string) (int, bool) {
@@ -81,7 +82,7 @@ func (e eventStream) sendRows(id string, messages []Message) error {
 	return e.send("messages", id, rows.String())
 }
 
-// send writes one event. A client that does not take it within seconds is gone.
+// send writes an event. It fails if the client does not read it within seconds.
 func (e eventStream) send(name, id, data string) error {
 	if err := e.control.SetWriteDeadline(time.Now().Add(10 * time.Second)); err != nil {
 		return err
@@ -90,7 +91,8 @@ func (e eventStream) send(name, id, data string) error {
 	if id != "" {
 		fmt.Fprintf(e.w, "id: %s\n", id)
 	}
-	// A return ends a line of the stream too, and subjects come from anybody.
+	// A carriage return also ends a line of the stream, and anybody can write a
+	// subject.
 	for line := range strings.SplitSeq(strings.ReplaceAll(data, "\r", " "), "\n") {
 		fmt.Fprintf(e.w, "data: %s\n", line)
 	}

@@ -13,7 +13,7 @@ import (
 // event is one server-sent event.
 type event struct{ name, id, data string }
 
-// follow reads the events after an id, until the test or the sink ends.
+// follow reads the events after an id until the test or the sink ends.
 func (s *server) follow(after string) <-chan event {
 	s.t.Helper()
 	if after == "" {
@@ -52,19 +52,19 @@ func (s *server) follow(after string) <-chan event {
 				events <- e
 				e = event{}
 			default:
-				s.t.Errorf("a line that does not belong there: %q", lines.Text())
+				s.t.Errorf("unexpected line: %q", lines.Text())
 			}
 		}
 	}()
 	return events
 }
 
-// newest is where a page that is loaded now goes on.
+// newest returns the id from which a page that is loaded now continues.
 func (s *server) newest() string {
 	s.t.Helper()
 	m := regexp.MustCompile(`data-newest="([^"]+)"`).FindStringSubmatch(s.get("/"))
 	if m == nil {
-		s.t.Fatal("the list does not say how new it is")
+		s.t.Fatal("the list has no id of its newest message")
 	}
 	return m[1]
 }
@@ -83,7 +83,7 @@ func TestNewMessagesComeToThePageThatIsOpen(t *testing.T) {
 		t.Errorf("a message arrives: %+v", e)
 	}
 	if strings.Contains(e.data, "old") {
-		t.Error("what the page has comes again")
+		t.Error("a message that the page has comes again")
 	}
 	s.receive("Subject: newer\n\n")
 	if e := <-events; !strings.Contains(e.data, "newer") || strings.Contains(e.data, "&lt;new&gt;") {
@@ -103,7 +103,7 @@ func TestAPageThatLostTheConnectionGetsWhatItMissed(t *testing.T) {
 	e := <-events
 	at := func(n int) int { return strings.Index(e.data, fmt.Sprintf("missed %d", n)) }
 	if at(3) < 0 || at(3) > at(2) || at(2) > at(1) {
-		t.Errorf("they do not come newest first: %+v", e)
+		t.Errorf("messages do not come newest first: %+v", e)
 	}
 	events = s.follow(e.id)
 	<-events // first

@@ -6,31 +6,30 @@ import (
 	"github.com/emersion/go-smtp"
 )
 
-// Fault is how the sink misbehaves. The zero Fault is good behaviour.
+// Fault is how the sink misbehaves. The zero Fault is no fault.
 type Fault struct {
-	Mail *Reply // what every MAIL gets
-	Rcpt *Reply // what every RCPT gets, or those that For names
-	Data *Reply // what every message gets after its final dot, or those to one of whom For names; it is not kept
+	Mail *Reply // the answer to every MAIL
+	Rcpt *Reply // the answer to every RCPT that For selects
+	Data *Reply // the answer to the final dot of every message that For selects, which is not kept
 
-	// For limits Rcpt and Data to the recipients it returns true for. Nil means
-	// everybody.
+	// For selects recipients for Rcpt and Data. Nil selects all.
 	For func(recipient string) bool
 
-	// Hang accepts connections and answers nothing on any of them.
+	// Hang accepts connections but answers nothing.
 	Hang bool
-	// HangAfterData keeps a message and does not answer its final dot: the
+	// HangAfterData keeps a message but does not answer its final dot, so the
 	// sender cannot know whether it has arrived.
 	HangAfterData bool
 }
 
-// Reply is the answer of a mail server that refuses: 4xx for now, 5xx for good.
+// Reply is a refusal by a mail server: 4xx for now, 5xx for good.
 type Reply struct {
 	Code int
 	Text string
 }
 
-// Misbehave makes the sink behave by f from now on. Those who hang go on as
-// soon as there is a fault by which they would not.
+// Misbehave sets the sink's fault. Connections that hang continue as soon as
+// the fault no longer makes them hang.
 func (s *Sink) Misbehave(f Fault) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -39,7 +38,7 @@ func (s *Sink) Misbehave(f Fault) {
 	s.healed = make(chan struct{})
 }
 
-// misbehaviour returns the fault, and what is closed when it changes.
+// misbehaviour returns the fault, and a channel that is closed when it changes.
 func (s *Sink) misbehaviour() (Fault, <-chan struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -14,7 +14,7 @@ import (
 	"github.com/lastseat/lastseat/internal/testwait"
 )
 
-func TestTheSinkRefusesAsItIsTold(t *testing.T) {
+func TestFaults(t *testing.T) {
 	t.Parallel()
 	grace := func(to string) bool { return strings.HasPrefix(to, "grace@") }
 	for name, c := range map[string]struct {
@@ -69,7 +69,7 @@ func TestHangingSaysNothingUntilHealed(t *testing.T) {
 	c := s.connect()
 	silent(t, c)
 	send(t, c, "EHLO me\r\nMAIL FROM:<a@example.com>\r\nRCPT TO:<b@example.org>\r\nDATA\r\n") // does not wait
-	s.Misbehave(mailsink.Fault{Hang: true})                                                   // another fault of the same kind
+	s.Misbehave(mailsink.Fault{Hang: true})                                                   // a fault that still hangs
 	silent(t, c)
 	s.Misbehave(mailsink.Fault{})
 	r := bufio.NewReader(c)
@@ -105,7 +105,7 @@ func TestHangingAfterTheFinalDotKeepsTheMessage(t *testing.T) {
 	select {
 	case err := <-answered:
 		t.Fatalf("it was answered: %v", err)
-	case <-time.After(50 * time.Millisecond): // as good a proof of silence as any
+	case <-time.After(50 * time.Millisecond): // long enough to notice an answer
 	}
 	s.Misbehave(mailsink.Fault{})
 	if err := <-answered; err != nil {
@@ -122,7 +122,7 @@ func TestAClientThatHangsUpWhileTheSinkHangsIsForgotten(t *testing.T) {
 	s.Misbehave(mailsink.Fault{Hang: true})
 	c := s.connect()
 	silent(t, c)
-	// The sink closes its side when we close ours, healed or not.
+	// The sink closes its side when we close ours, with or without a fault.
 	if err := c.(*net.TCPConn).CloseWrite(); err != nil {
 		t.Fatal(err)
 	}
@@ -165,7 +165,7 @@ func TestTimingStoppingIsQuickWhateverHangs(t *testing.T) {
 	}
 }
 
-// connect returns a bare connection that is closed when the test ends.
+// connect returns a plain connection that is closed when the test ends.
 func (s *server) connect() net.Conn {
 	s.t.Helper()
 	c, err := net.Dial("tcp", s.smtp)
@@ -183,8 +183,8 @@ func send(t *testing.T, c net.Conn, lines string) {
 	}
 }
 
-// expect reads lines with these beginnings; one that ends in a dash stands for
-// any number.
+// expect reads lines with these beginnings. A beginning that ends in a dash stands
+// for any number of lines.
 func expect(t *testing.T, r *bufio.Reader, beginnings ...string) {
 	t.Helper()
 	for _, want := range beginnings {
@@ -202,7 +202,7 @@ func expect(t *testing.T, r *bufio.Reader, beginnings ...string) {
 	}
 }
 
-// silent fails the test if something comes within a moment.
+// silent fails the test if anything comes within a moment.
 func silent(t *testing.T, c net.Conn) {
 	t.Helper()
 	_ = c.SetReadDeadline(time.Now().Add(50 * time.Millisecond))
@@ -212,7 +212,7 @@ func silent(t *testing.T, c net.Conn) {
 	_ = c.SetReadDeadline(time.Now().Add(testwait.Limit))
 }
 
-// closed fails the test if the other side does not close the connection.
+// closed fails the test unless the other side closes the connection.
 func closed(t *testing.T, c net.Conn) {
 	t.Helper()
 	_ = c.SetReadDeadline(time.Now().Add(testwait.Limit))

@@ -15,7 +15,7 @@ import (
 
 // splitHeader returns the header's lines, unfolded but not decoded, and the
 // body. The first line that cannot be a header begins the body. It is more
-// patient than net/mail, and keeps the order.
+// lenient than net/mail, and keeps the order.
 func splitHeader(raw string) (lines []Header, body string) {
 	unfold := strings.NewReplacer("\r", "", "\n", "")
 	for raw != "" {
@@ -35,7 +35,7 @@ func splitHeader(raw string) (lines []Header, body string) {
 	return lines, ""
 }
 
-// cutField cuts the first line, and those after it that continue it, from raw.
+// cutField cuts the first line and its continuation lines from raw.
 func cutField(raw string) (field, rest string) {
 	end := 0
 	for {
@@ -73,7 +73,7 @@ func decodeWords(value string) string {
 	return valid(value)
 }
 
-// charsetReader knows the charsets that browsers know.
+// charsetReader supports the charsets that browsers support.
 func charsetReader(charset string, r io.Reader) (io.Reader, error) {
 	encoding, err := htmlindex.Get(charset)
 	if err != nil {
@@ -82,7 +82,7 @@ func charsetReader(charset string, r io.Reader) (io.Reader, error) {
 	return encoding.NewDecoder().Reader(r), nil
 }
 
-// decodeCharset takes text without a charset, and text with an unknown one, for
+// decodeCharset decodes text. It treats a missing or an unknown charset as
 // UTF-8.
 func (p *parser) decodeCharset(charset string, text []byte) string {
 	if charset == "" || strings.EqualFold(charset, "us-ascii") || strings.EqualFold(charset, "utf-8") {
@@ -100,11 +100,12 @@ func (p *parser) decodeCharset(charset string, text []byte) string {
 	return valid(string(decoded))
 }
 
-// fileName makes a name that is safe to save under from what the message says.
+// fileName returns a safe file name for an attachment, made from the name that
+// the message gives.
 func fileName(name, kind string, number int) string {
 	name = path.Base(strings.ReplaceAll(decodeWords(name), `\`, "/"))
 	name = strings.Map(func(r rune) rune {
-		if !unicode.IsPrint(r) { // controls, and what turns the direction of text
+		if !unicode.IsPrint(r) { // control characters, and characters that change the direction of text
 			return -1
 		}
 		return r
@@ -127,8 +128,7 @@ func fileName(name, kind string, number int) string {
 	}
 }
 
-// short cuts s to n bytes, and says so with an ellipsis. It cuts no character
-// in two.
+// short cuts s to n bytes at the end of a character, and adds an ellipsis.
 func short(s string, n int) string {
 	if len(s) <= n {
 		return s

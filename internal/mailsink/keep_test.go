@@ -20,7 +20,7 @@ func TestThe2001stMessageDropsTheFirst(t *testing.T) {
 func TestOldMessagesGoWhenThereAreTooManyBytes(t *testing.T) {
 	t.Parallel()
 	s := New()
-	// 9 MiB as they came, and 9 MiB of text: three of them fit into 64 MiB.
+	// Each has 9 MiB of bytes and 9 MiB of text, so three of them fit into 64 MiB.
 	large := []byte("\r\n" + strings.Repeat("x", 9<<20))
 	for range 5 {
 		s.keep("", nil, large)
@@ -31,13 +31,13 @@ func TestOldMessagesGoWhenThereAreTooManyBytes(t *testing.T) {
 	}
 	s.keep("", nil, []byte("\r\nsmall"))
 	if len(s.Messages()) != 4 {
-		t.Errorf("a small one drops a large one: %d are left", len(s.Messages()))
+		t.Errorf("a small message dropped a large one: %d are left", len(s.Messages()))
 	}
 	s.Clear()
 	for range 3 {
 		s.keep("", nil, large)
 	}
 	if len(s.Messages()) != 3 {
-		t.Errorf("what was cleared is still counted: %d are kept", len(s.Messages()))
+		t.Errorf("cleared messages still count: %d are kept", len(s.Messages()))
 	}
 }

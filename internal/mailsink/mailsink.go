@@ -1,16 +1,16 @@
-// Package mailsink is the mail server of a developer's machine and of tests: it
-// accepts every message for everybody, delivers none of them, and shows them on
-// a small web page. It can be told to misbehave.
+// Package mailsink is a mail server for development and tests. It accepts every
+// message, delivers none, and shows them on a small web page. Tests can make it
+// misbehave.
 //
-// It owns what it has received, in memory only. It must not know what the
-// messages are about, and it is never part of a deployment.
+// It keeps what it has received in memory. It must not know what the messages
+// are about, and it is never deployed.
 //
-//	mailsink.go  the sink: what is kept, and for how long
-//	smtp.go      how messages come in
+//	mailsink.go  the sink: which messages it keeps, and how long
+//	smtp.go      receiving messages
 //	fault.go     misbehaving; conn.go: connections that can hang
-//	parse.go     what is in a message; header.go: its headers and words
-//	page.go      the page; events.go: what keeps it live; api.go: the same for scripts
-//	guard.go     who may look, and what a browser may do with what it gets
+//	parse.go     the parts of a message; header.go: its headers and encoded words
+//	page.go      the page; events.go: live updates; api.go: the same for scripts
+//	guard.go     which requests are answered, and what a browser may do with a message
 package mailsink
 
 import (
@@ -24,46 +24,47 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// What is kept; older messages go. The bytes are those of the messages as they
-// came and of what was decoded from them.
+// The most messages and bytes that the sink keeps; it drops older messages. The
+// bytes are those of the messages and of what was decoded from them.
 const (
 	maxMessages = 2000
 	maxBytes    = 64 << 20
 )
 
-// Message is one message as it was received. Slices are shared with the sink
-// and must not be changed.
+// Message is a message as it was received. Do not change its slices: the sink
+// shares them.
 type Message struct {
-	Number     int // from 1, in the order of arrival, never used twice
+	Number     int // from 1, in order of arrival, never reused
 	ReceivedAt time.Time
 	From       string   // of the envelope: MAIL FROM; empty for a bounce
 	To         []string // of the envelope: RCPT TO
-	Raw        []byte   // exactly as it came, without the dots of the transfer
+	Raw        []byte   // unchanged, without SMTP's dot-stuffing
 	Content
 }
 
 // Sink keeps messages. It is safe for concurrent use.
 type Sink struct {
-	// epoch tells this sink from one that a page was showing before a restart.
+	// epoch distinguishes this sink from one that a page showed before a
+	// restart.
 	epoch string
 
 	mu       sync.Mutex
 	messages []Message // oldest first, numbers without a gap
 	bytes    int       // in messages
-	received int       // the number of the newest message ever
+	received int       // the number of the newest message, kept or not
 	changed  chan struct{}
 	fault    Fault
 	healed   chan struct{} // closed when fault changes
 }
 
-// New returns an empty sink that behaves.
+// New returns an empty sink without a fault.
 func New() *Sink {
 	return &Sink{epoch: rand.Text(), changed: make(chan struct{}), healed: make(chan struct{})}
 }
 
-// Serve receives messages on mail and shows them on page, if that is not nil,
-// until ctx ends. It then cuts all connections, closes both listeners and
-// returns nil. What was received stays, and Serve may be called again.
+// Serve receives messages on mail until ctx ends, and shows them on page unless
+// that is nil. It then closes all connections and both listeners and returns
+// nil. The messages stay, and Serve can be called again.
 func (s *Sink) Serve(ctx context.Context, mail, page net.Listener) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return s.serveSMTP(ctx, mail) })
@@ -73,14 +74,14 @@ func (s *Sink) Serve(ctx context.Context, mail, page net.Listener) error {
 	return g.Wait()
 }
 
-// Messages returns what is kept, oldest first.
+// Messages returns the messages that are kept, oldest first.
 func (s *Sink) Messages() []Message {
 	return s.look().messages
 }
 
-// Await returns true as soon as enough says so of the messages that are kept,
-// oldest first, and false if ctx ends before that. It asks at once and again
-// after every change.
+// Await waits until enough returns true for the messages that are kept, oldest
+// first. It calls enough at once and after every change. It returns false if
+// ctx ends first.
 func (s *Sink) Await(ctx context.Context, enough func([]Message) bool) bool {
 	for {
 		now := s.look()
@@ -95,7 +96,7 @@ func (s *Sink) Await(ctx context.Context, enough func([]Message) bool) bool {
 	}
 }
 
-// Clear forgets all messages. The next one has the next number.
+// Clear removes all messages. Numbers continue.
 func (s *Sink) Clear() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -103,10 +104,10 @@ func (s *Sink) Clear() {
 	s.announce()
 }
 
-// view is what the sink holds at one moment.
+// view is what the sink holds at an instant.
 type view struct {
 	messages []Message       // oldest first
-	received int             // how many there ever were
+	received int             // how many messages there ever were
 	changed  <-chan struct{} // closed when the view is out of date
 }
 
@@ -116,10 +117,12 @@ func (s *Sink) look() view {
 	return view{slices.Clone(s.messages), s.received, s.changed}
 }
 
-// first is the number of the oldest message, or of the next if there is none.
+// first returns the number of the oldest message, or of the next message if
+// none is kept.
 func (v view) first() int { return v.received - len(v.messages) + 1 }
 
-// find returns the message with the number, or false if it is not kept.
+// find returns the message with the number. It returns false if that is not
+// kept.
 func (v view) find(number int) (Message, bool) {
 	i := number - v.first()
 	if i < 0 || i >= len(v.messages) {
@@ -128,7 +131,7 @@ func (v view) find(number int) (Message, bool) {
 	return v.messages[i], true
 }
 
-// keep takes a message in, and lets old ones go until it fits.
+// keep adds a message, and drops old ones until it fits.
 func (s *Sink) keep(from string, to []string, raw []byte) {
 	m := Message{ReceivedAt: time.Now(), From: from, To: to, Raw: raw, Content: parse(raw)}
 	s.mu.Lock()
@@ -139,7 +142,7 @@ func (s *Sink) keep(from string, to []string, raw []byte) {
 	s.bytes += m.size()
 	for len(s.messages) > maxMessages || s.bytes > maxBytes && len(s.messages) > 1 {
 		s.bytes -= s.messages[0].size()
-		s.messages[0] = Message{} // its bytes are not to be held by the array
+		s.messages[0] = Message{} // lets its bytes be collected
 		s.messages = s.messages[1:]
 	}
 	s.announce()
@@ -147,7 +150,7 @@ func (s *Sink) keep(from string, to []string, raw []byte) {
 
 func (m Message) size() int { return len(m.Raw) + m.Content.size() }
 
-// announce wakes everybody who waits for a change. It needs the lock.
+// announce wakes all that wait for a change. The caller holds the lock.
 func (s *Sink) announce() {
 	close(s.changed)
 	s.changed = make(chan struct{})

@@ -91,7 +91,7 @@ func TestClearForgetsMessagesAndNotTheirNumbers(t *testing.T) {
 	}
 }
 
-func TestWhatIsTooLargeIsRefused(t *testing.T) {
+func TestOversizedMessagesAreRefused(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	c := s.connect()
@@ -113,10 +113,10 @@ func TestAwait(t *testing.T) {
 	t.Run("asks at once", func(t *testing.T) {
 		t.Parallel()
 		if !mailsink.New().Await(t.Context(), func([]mailsink.Message) bool { return true }) {
-			t.Error("it did not believe it")
+			t.Error("it returned false")
 		}
 	})
-	t.Run("hears of a message that comes later", func(t *testing.T) {
+	t.Run("notices a message that comes later", func(t *testing.T) {
 		t.Parallel()
 		s := start(t)
 		asked := make(chan struct{}, 10)
@@ -130,7 +130,7 @@ func TestAwait(t *testing.T) {
 		<-asked
 		s.receive("Subject: x\n\n")
 		if !<-heard {
-			t.Error("it did not hear")
+			t.Error("it did not notice the message")
 		}
 	})
 	t.Run("gives up with its context", func(t *testing.T) {

@@ -15,13 +15,13 @@ import (
 
 func TestMain(m *testing.M) { testwait.Main(m) }
 
-// server is a sink that serves on two free ports until the test ends.
+// server is a sink on two free ports, until the test ends.
 type server struct {
 	*mailsink.Sink
 	t    *testing.T
 	smtp string // host and port
 	page string // URL without the last slash
-	stop func() // returns when Serve has, and fails the test if it fails
+	stop func() // returns when Serve has returned, and fails the test if Serve failed
 }
 
 func start(t *testing.T) *server {
@@ -62,7 +62,7 @@ func serve(t *testing.T, sink *mailsink.Sink, mail, page net.Listener) (stop fun
 	return stop
 }
 
-// send sends a message like a client that has nothing special to say.
+// send sends a message as an ordinary client does.
 func (s *server) send(message string, to ...string) error {
 	if len(to) == 0 {
 		to = []string{"ada@example.org"}
@@ -70,7 +70,7 @@ func (s *server) send(message string, to ...string) error {
 	return smtp.SendMail(s.smtp, nil, "courses@example.com", to, crlf(message))
 }
 
-// receive sends a message and returns it as it was kept.
+// receive sends a message and returns it as the sink kept it.
 func (s *server) receive(message string) mailsink.Message {
 	s.t.Helper()
 	if err := s.send(message); err != nil {
@@ -116,7 +116,7 @@ func (s *server) do(method, path string, header ...string) (*http.Response, stri
 	return answer, string(body)
 }
 
-// get returns a page that has to be there.
+// get returns a page that must exist.
 func (s *server) get(path string) string {
 	s.t.Helper()
 	answer, body := s.do(http.MethodGet, path)

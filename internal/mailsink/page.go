@@ -57,7 +57,7 @@ func (s *Sink) servePage(ctx context.Context, l net.Listener) error {
 	closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 	defer cancel()
 	if server.Shutdown(closing) != nil {
-		_ = server.Close() // they only look: cut them off
+		_ = server.Close() // cut off requests in flight, which only read
 	}
 	if err := <-failed; !errors.Is(err, http.ErrServerClosed) {
 		return fmt.Errorf("serving the page on %s: %w", l.Addr(), err)
@@ -68,11 +68,11 @@ func (s *Sink) servePage(ctx context.Context, l net.Listener) error {
 func (s *Sink) routes() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /{$}", s.list)                                     // all messages, live
-	mux.HandleFunc("GET /events", s.events)                                // what makes it live
-	mux.HandleFunc("POST /clear", s.clear)                                 // forget all
+	mux.HandleFunc("GET /events", s.events)                                // live updates of the list
+	mux.HandleFunc("POST /clear", s.clear)                                 // remove all messages
 	mux.HandleFunc("GET /messages/{number}", s.message)                    // one; ?view=html, text or headers
-	mux.HandleFunc("GET /messages/{number}/html", s.html)                  // its HTML part, for the frame in it
-	mux.HandleFunc("GET /messages/{number}/raw", s.raw)                    // as it came
+	mux.HandleFunc("GET /messages/{number}/html", s.html)                  // its HTML part, for the frame in the page
+	mux.HandleFunc("GET /messages/{number}/raw", s.raw)                    // unchanged
 	mux.HandleFunc("GET /messages/{number}/attachments/{i}", s.attachment) // to save; from 1
 	mux.HandleFunc("GET /api/messages", s.apiList)                         // the same for scripts
 	mux.HandleFunc("GET /api/messages/{number}", s.apiMessage)
@@ -97,7 +97,7 @@ func (s *Sink) clear(w http.ResponseWriter, r *http.Request) {
 	http.Redirect(w, r, "/", http.StatusSeeOther)
 }
 
-// A message is looked at in one of these ways.
+// The views of a message.
 const (
 	viewHTML    = "html"
 	viewText    = "text"
@@ -112,7 +112,7 @@ type messagePage struct {
 
 func (s *Sink) message(w http.ResponseWriter, r *http.Request) {
 	now := s.look()
-	number, _ := strconv.Atoi(r.PathValue("number")) // 0 is nobody's
+	number, _ := strconv.Atoi(r.PathValue("number")) // no message has 0
 	m, ok := now.find(number)
 	if !ok {
 		render(w, http.StatusNotFound, "gone.html", nil)
@@ -138,7 +138,7 @@ func (s *Sink) message(w http.ResponseWriter, r *http.Request) {
 
 // asked returns the message that the path names, or answers 404 itself.
 func (s *Sink) asked(w http.ResponseWriter, r *http.Request) (Message, bool) {
-	number, _ := strconv.Atoi(r.PathValue("number")) // 0 is nobody's
+	number, _ := strconv.Atoi(r.PathValue("number")) // no message has 0
 	m, ok := s.look().find(number)
 	if !ok {
 		http.Error(w, "there is no such message", http.StatusNotFound)
@@ -148,9 +148,9 @@ func (s *Sink) asked(w http.ResponseWriter, r *http.Request) (Message, bool) {
 
 var doctype = regexp.MustCompile(`(?i)^\s*<!doctype[^>]*>`)
 
-// html answers with the message's own HTML, in a box: it is only ever shown in
-// a frame, without scripts, forms and anything from the network. Its links open
-// in a new window, as they do in a mail program.
+// html answers with the message's own HTML. A page shows it only in a frame,
+// without scripts, forms and anything from the network. Its links open a new
+// window, as in a mail program.
 func (s *Sink) html(w http.ResponseWriter, r *http.Request) {
 	m, ok := s.asked(w, r)
 	if !ok {
@@ -158,7 +158,7 @@ func (s *Sink) html(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("Content-Security-Policy", boxPolicy)
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	start := doctype.FindString(m.HTML) // has to stay in front
+	start := doctype.FindString(m.HTML) // must stay first
 	fmt.Fprint(w, start, `<base target="_blank">`, m.HTML[len(start):])
 }
 
@@ -176,21 +176,21 @@ func (s *Sink) attachment(w http.ResponseWriter, r *http.Request) {
 	}
 	i, _ := strconv.Atoi(r.PathValue("i"))
 	if i < 1 || i > len(m.Attachments) {
-		http.Error(w, "there is no such attachment", http.StatusNotFound)
+		http.Error(w, "no such attachment", http.StatusNotFound)
 		return
 	}
 	a := m.Attachments[i-1]
-	// Whatever it says it is, here it is bytes to be saved.
+	// Whatever type the message gives, the browser only saves the bytes.
 	w.Header().Set("Content-Type", "application/octet-stream")
 	w.Header().Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": a.Name}))
 	_, _ = w.Write(a.Body) // the client may be gone
 }
 
-// render answers with a page, or with 500 and none of it.
+// render answers with a complete page, or with 500.
 func render(w http.ResponseWriter, status int, name string, data any) {
 	var page bytes.Buffer
 	if err := templates.ExecuteTemplate(&page, name, data); err != nil {
-		http.Error(w, "the page cannot be made: "+err.Error(), http.StatusInternalServerError)
+		http.Error(w, "rendering the page: "+err.Error(), http.StatusInternalServerError)
 		return
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
@@ -200,7 +200,7 @@ func render(w http.ResponseWriter, status int, name string, data any) {
 
 var link = regexp.MustCompile(`https?://[^\s<>"]*[^\s<>".,;:!?)\]]`)
 
-// piece is a stretch of text, and where it leads if it is a link.
+// piece is a piece of text, with its URL if it is a link.
 type piece struct{ Text, URL string }
 
 // links splits text at the links in it.
@@ -215,7 +215,7 @@ func links(text string) []piece {
 	return append(pieces, piece{Text: text[done:]})
 }
 
-// name is whom a From header names, or the header itself.
+// name returns the name in a From header, or the header if it has none.
 func name(sender string) string {
 	if a, err := mail.ParseAddress(short(sender, 400)); err == nil && a.Name != "" {
 		return a.Name
@@ -223,7 +223,7 @@ func name(sender string) string {
 	return sender
 }
 
-// clock is the time of day, with the day if that is not today.
+// clock returns the time of day, with the date unless it is today.
 func clock(t time.Time) string {
 	if t.Format(time.DateOnly) == time.Now().Format(time.DateOnly) {
 		return t.Format(time.TimeOnly)

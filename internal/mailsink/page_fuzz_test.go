@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// FuzzLinks: nothing of a text gets lost between its links, and all of them lead
-// into the web.
+// FuzzLinks checks that no text between links is lost, and that all links lead to
+// the web.
 func FuzzLinks(f *testing.F) {
 	for _, seed := range []string{"", "x", "http://a", "see https://a.example/b?c=d, and (http://e).", "javascript:alert(1)", "http://", "https://a\"b<c", "httphttp://a", "http://\xff", "http://a\nhttps://b"} {
 		f.Add(seed)
@@ -28,8 +28,8 @@ func FuzzLinks(f *testing.F) {
 	})
 }
 
-// FuzzPage: whatever a message holds and whatever is asked for, the page answers,
-// and nothing of the message is markup on it.
+// FuzzPage checks that the page answers every request for every message, and that
+// no part of the message becomes markup on it.
 func FuzzPage(f *testing.F) {
 	for _, seed := range []string{
 		"Subject: <script>alert(1)</script>\n\n<script>alert(1)</script> http://a.example", "Subject: x\nFrom: \"<b>\" <a@b>\nContent-Type: text/html\n\n<!doctype html><script>",
@@ -58,7 +58,7 @@ func FuzzPage(f *testing.F) {
 	})
 }
 
-// FuzzEventNumber: only ids that this sink has given name a place in its stream.
+// FuzzEventNumber checks that only ids of this sink name a position in its stream.
 func FuzzEventNumber(f *testing.F) {
 	s := &Sink{epoch: "EPOCH"}
 	for _, seed := range []string{"", "0", s.eventID(0), s.eventID(7), s.eventID(-1), s.eventID(7) + "x", s.epoch, s.epoch + ".", s.epoch + ".+7", s.epoch + ".07", "." + s.epoch} {

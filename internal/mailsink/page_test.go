@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// letter is a message with everything that lastseat sends.
+// letter is a message with everything that Lastseat sends.
 const letter = `From: Lastseat <courses@example.com>
 To: Ada <ada@example.org>
 Subject: You have a seat
@@ -37,7 +37,7 @@ QkVHSU46VkNBTEVOREFSDQpFTkQ6VkNBTEVOREFSDQo=
 --outer--
 `
 
-// hostile is what nobody may find on a page as it stands here.
+// hostile is text that must not appear unescaped on a page.
 const hostile = `"><img src=x onerror=alert(1)><script>alert(2)</script>`
 
 func TestTheEmptyListSaysWhatThisIs(t *testing.T) {
@@ -51,7 +51,7 @@ func TestTheEmptyListSaysWhatThisIs(t *testing.T) {
 	}
 	s.receive(letter)
 	if !strings.Contains(s.get("/"), `class="empty" hidden`) {
-		t.Error("with a message in the list it still says that there is none")
+		t.Error("the page says that there is no message")
 	}
 }
 
@@ -194,13 +194,13 @@ func TestNothingInAMessageBecomesPartOfThePage(t *testing.T) {
 	}
 }
 
-func TestWhatIsNotThereIs404(t *testing.T) {
+func TestUnknownPagesAre404(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	s.receive(letter)
 	s.Clear()
 	s.receive(letter)
-	for _, path := range []string{ // the last but one is sent to where it really leads
+	for _, path := range []string{ // the last but one is redirected to its real path
 		"/messages/1", "/messages/3", "/messages/0", "/messages/-1", "/messages/x", "/messages/99999999999999999999", "/messages/1/html", "/messages/1/raw",
 		"/messages/2/attachments/0", "/messages/2/attachments/2", "/messages/2/attachments/x", "/api/messages/1", "/static/none", "/static/../page.go", "/x",
 	} {

@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// Bounds of what is looked for in a message; what lies beyond is in Raw only.
+// The bounds of parsing a message. Anything beyond them is only in Raw.
 const (
 	maxDepth   = 10  // multiparts in multiparts
 	maxParts   = 100 // in the whole message, multiparts too
@@ -22,16 +22,16 @@ const (
 	maxValue   = 64 << 10 // bytes of a header's value
 )
 
-// Content is what could be read in a message. All text is valid UTF-8.
+// Content is what could be parsed of a message. All text is valid UTF-8.
 type Content struct {
 	Subject     string    // decoded; empty if there is none
 	Sender      string    // the From header, decoded
-	Date        time.Time // of the Date header; zero if there is none to understand
+	Date        time.Time // of the Date header; zero if it is missing or invalid
 	Header      []Header
-	Text        string       // the first part of type text/plain, or the body if nothing is found in it
+	Text        string       // the first part of type text/plain, or the body if it has no parts
 	HTML        string       // the first part of type text/html
-	Attachments []Attachment // everything else, in the order of the message
-	Troubles    []string     // what could not be understood, for people
+	Attachments []Attachment // all other parts, in the order of the message
+	Troubles    []string     // what could not be parsed, for people
 }
 
 // Header is one line of a message's header, unfolded and decoded.
@@ -41,12 +41,13 @@ type Header struct {
 
 // Attachment is a part of a message that is not its text.
 type Attachment struct {
-	Name string // of a file; has no folders, and is never empty
-	Type string // like text/calendar, in lower case
+	Name string // a file name without folders, never empty
+	Type string // such as text/calendar, in lower case
 	Body []byte // decoded
 }
 
-// Value returns the value of the first header of that name, in any case, or "".
+// Value returns the value of the first header with the name, in upper or lower
+// case, or "".
 func (c Content) Value(name string) string {
 	i := slices.IndexFunc(c.Header, func(h Header) bool { return strings.EqualFold(h.Name, name) })
 	if i < 0 {
@@ -66,13 +67,13 @@ func (c Content) size() int {
 	return n
 }
 
-// parse reads what it can. A message is bytes from anybody, so it never fails:
-// what it does not understand it notes.
+// parse parses as much of a message as it can. It never fails, because a
+// message can be any bytes; Troubles says what it could not parse.
 func parse(raw []byte) Content {
 	lines, body := splitHeader(string(raw))
 	p := parser{}
 	for _, h := range lines {
-		// Clones, so that a word does not keep the whole message in memory.
+		// Clones, so that a header does not keep the whole message in memory.
 		p.Header = append(p.Header, Header{strings.Clone(h.Name), strings.Clone(decodeWords(h.Value))})
 	}
 	p.Subject, p.Sender = p.Value("Subject"), p.Value("From")
@@ -91,8 +92,8 @@ type parser struct {
 	parts int
 }
 
-// part takes in one part with everything in it: header returns the value of
-// the part's header of that name as it stands there, or "".
+// part adds a part with everything in it. header returns the undecoded value of
+// the part's header with that name, or "".
 func (p *parser) part(header func(string) string, body io.Reader, depth int) {
 	p.parts++
 	kind, params, err := mime.ParseMediaType(header("Content-Type"))
@@ -136,17 +137,17 @@ func (p *parser) multipart(kind, boundary string, body io.Reader, depth int) {
 		return
 	}
 	if depth == maxDepth {
-		p.trouble("more than %d multiparts in each other", maxDepth)
+		p.trouble("more than %d nested multiparts", maxDepth)
 		return
 	}
 	r := multipart.NewReader(body, boundary)
 	for {
 		part, err := r.NextRawPart()
 		switch {
-		case err == io.EOF: // bare after the last boundary, and wrapped before it
+		case err == io.EOF: // unwrapped only after the last boundary
 			return
 		case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-			p.trouble("%s breaks off before its last boundary", kind)
+			p.trouble("%s ends before its last boundary", kind)
 			return
 		case err != nil:
 			p.trouble("%s: %v", kind, err)
@@ -165,7 +166,7 @@ func decodeTransfer(encoding string, r io.Reader) io.Reader {
 		return quotedprintable.NewReader(r)
 	case "base64":
 		return base64.NewDecoder(base64.StdEncoding, r)
-	default: // 7bit, 8bit, binary, and what nobody knows
+	default: // 7bit, 8bit, binary, and unknown encodings
 		return r
 	}
 }

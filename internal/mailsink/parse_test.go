@@ -48,11 +48,11 @@ func TestParse(t *testing.T) {
 			Content{Text: "one", Attachments: []Attachment{{"text-1.txt", "text/plain", []byte("two")}}}},
 		"a multipart without a boundary": {"Content-Type: multipart/mixed\n\nx", Content{Text: "x", Troubles: []string{"multipart/mixed without a boundary"}}},
 		"a boundary that never comes": {"Content-Type: multipart/mixed; boundary=b\n\nx", Content{Text: "x",
-			Troubles: []string{"multipart/mixed breaks off before its last boundary"}}},
+			Troubles: []string{"multipart/mixed ends before its last boundary"}}},
 		"a multipart that breaks off": {"Content-Type: multipart/mixed; boundary=b\n\n--b\n\nhalf a mess", Content{Text: "half a mess",
-			Troubles: []string{"a part of type text/plain: unexpected EOF", "multipart/mixed breaks off before its last boundary"}}},
+			Troubles: []string{"a part of type text/plain: unexpected EOF", "multipart/mixed ends before its last boundary"}}},
 		"multiparts without end": {deep, Content{Text: strings.SplitN(string(crlf(deep)), "\r\n\r\n", 2)[1],
-			Troubles: []string{"more than 10 multiparts in each other", "multipart/mixed breaks off before its last boundary"}}},
+			Troubles: []string{"more than 10 nested multiparts", "multipart/mixed ends before its last boundary"}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

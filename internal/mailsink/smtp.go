@@ -11,8 +11,8 @@ import (
 	"github.com/emersion/go-smtp"
 )
 
-// Bounds of what is received. The timeout is how long a client may take over a
-// command or a message, and how long it may take to read an answer.
+// The bounds of receiving. The timeout is how long a client may take for a
+// command or a message, and to read an answer.
 const (
 	maxMessageBytes = 10 << 20
 	maxRecipients   = 50
@@ -22,7 +22,7 @@ const (
 func (s *Sink) serveSMTP(ctx context.Context, mail net.Listener) error {
 	l := &listener{Listener: mail, sink: s, conns: make(map[*conn]struct{})}
 	server := smtp.NewServer(smtp.BackendFunc(func(c *smtp.Conn) (smtp.Session, error) {
-		return &session{sink: s, conn: c.Conn().(*conn)}, nil // the listener makes no others
+		return &session{sink: s, conn: c.Conn().(*conn)}, nil // the listener returns only these
 	}))
 	server.Domain = "localhost"
 	server.MaxMessageBytes = maxMessageBytes
@@ -30,13 +30,14 @@ func (s *Sink) serveSMTP(ctx context.Context, mail net.Listener) error {
 	server.ReadTimeout = smtpTimeout
 	server.WriteTimeout = smtpTimeout
 	server.EnableSMTPUTF8 = true
-	server.ErrorLog = log.New(io.Discard, "", 0) // clients that hang up are no news
+	server.ErrorLog = log.New(io.Discard, "", 0) // clients that hang up are normal
 
 	stop := context.AfterFunc(ctx, func() { _ = l.Close() })
 	defer stop()
 	err := server.Serve(l)
-	_ = l.Close() // it is closed already, or has failed
-	// Their connections are closed, so the sessions end now; this waits for them.
+	_ = l.Close() // closes the connections if Serve has failed
+	// The connections are closed, so the sessions end now. Shutdown waits for
+	// them.
 	if e := server.Shutdown(context.WithoutCancel(ctx)); err == nil {
 		err = e
 	}
@@ -46,7 +47,8 @@ func (s *Sink) serveSMTP(ctx context.Context, mail net.Listener) error {
 	return fmt.Errorf("serving SMTP on %s: %w", l.Addr(), err)
 }
 
-// session is one connection's conversation: MAIL, RCPT and DATA, over and over.
+// session is the conversation on a connection: MAIL, RCPT and DATA, again and
+// again.
 type session struct {
 	sink *Sink
 	conn *conn
@@ -75,7 +77,7 @@ func (s *session) Rcpt(to string, _ *smtp.RcptOptions) error {
 func (s *session) Data(r io.Reader) error {
 	raw, err := io.ReadAll(r)
 	if err != nil {
-		return err // too large, too long a line, or half a message
+		return err // the message or a line is too long, or the message is incomplete
 	}
 	fault, _ := s.sink.misbehaviour()
 	if fault.Data != nil && fault.concerns(s.to...) {

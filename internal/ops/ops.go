@@ -1,6 +1,6 @@
-// Package ops is what an operator sees of a process: health, metrics and the
-// queues. It listens on a port of its own, on the loopback unless configured
-// otherwise, and must not know what the process is for.
+// Package ops shows operators a process: its health, its metrics and the
+// queues. It has a listener of its own, and must not know what the process is
+// for.
 package ops
 
 import (
@@ -18,19 +18,19 @@ import (
 // readyTimeout bounds each check of /readyz.
 const readyTimeout = 2 * time.Second
 
-// Check is one thing that a process needs to do its work.
+// Check checks one dependency that a process needs for its work.
 type Check struct {
 	Name string
-	Ask  func(context.Context) error // nil: it is there
+	Ask  func(context.Context) error // returns nil if the dependency is available
 }
 
-// Admin is the operator's door of one process.
+// Admin is the handler of a process's admin listener.
 type Admin struct {
 	mux      *http.ServeMux
 	stopping atomic.Bool
 }
 
-// NewRegistry returns a registry with the metrics of the Go runtime and the
+// NewRegistry returns a registry with the metrics of the Go runtime and of the
 // process.
 func NewRegistry() *prometheus.Registry {
 	reg := prometheus.NewRegistry()
@@ -38,7 +38,7 @@ func NewRegistry() *prometheus.Registry {
 	return reg
 }
 
-// NewAdmin returns the door with
+// NewAdmin returns a handler with
 //
 //	/livez    200 as long as the process answers
 //	/readyz   200 if every check passes and the process is not stopping, else 503
@@ -68,7 +68,8 @@ func NewAdmin(reg *prometheus.Registry, log *slog.Logger, checks ...Check) *Admi
 	return a
 }
 
-// Stopping makes /readyz say so, so that no new work is sent here.
+// Stopping makes /readyz answer 503, so that load balancers send no more
+// requests.
 func (a *Admin) Stopping() { a.stopping.Store(true) }
 
 func (a *Admin) ServeHTTP(w http.ResponseWriter, r *http.Request) {

@@ -90,7 +90,7 @@ func TestServeAdmin_answers_its_own_hosts_only(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			r.Host = host // "" is that of the address
+			r.Host = host // "" means the host of the address
 			answer, err := http.DefaultClient.Do(r)
 			if err != nil {
 				t.Fatal(err)
@@ -122,7 +122,7 @@ func TestAskReady(t *testing.T) {
 	}
 	a.Stopping()
 	if err := ops.AskReady(t.Context(), addr); err == nil {
-		t.Error("it is stopping, and counts as ready")
+		t.Error("a stopping process counts as ready")
 	}
 }
 
@@ -139,6 +139,6 @@ func TestNewLogger(t *testing.T) {
 		t.Errorf("got %s", got)
 	}
 	if _, err := ops.NewLogger(&out, "json", "loud"); err == nil {
-		t.Error("an unknown level was taken")
+		t.Error("an unknown level was accepted")
 	}
 }

@@ -16,8 +16,8 @@ import (
 	"github.com/lastseat/lastseat/internal/httpserver"
 )
 
-// NewLogger returns a logger that writes lines of the format (json or text) from
-// the level (debug, info, warn, error) on.
+// NewLogger returns a logger that writes lines in the format (json or text),
+// from the level (debug, info, warn or error) upwards.
 func NewLogger(w io.Writer, format, level string) (*slog.Logger, error) {
 	var from slog.Level
 	if err := from.UnmarshalText([]byte(level)); err != nil {
@@ -30,17 +30,17 @@ func NewLogger(w io.Writer, format, level string) (*slog.Logger, error) {
 	return slog.New(slog.NewJSONHandler(w, o)), nil
 }
 
-// AdminConnections is the most connections that operators have open at once.
+// AdminConnections is the most connections to an admin listener at once.
 const AdminConnections = 64
 
-// ServeAdmin serves the operators' listener until ctx ends. It answers requests
-// whose Host is an IP address, localhost, the host of the configured address, or
-// one of the names. Requests that are still in flight a second after ctx are cut
-// off: they only read.
+// ServeAdmin serves an admin listener until ctx ends. It answers requests whose
+// Host is an IP address, localhost, the host of the configured address, or one
+// of the names. A second after ctx ends, it cuts off requests in flight, which
+// only read.
 func ServeAdmin(ctx context.Context, l net.Listener, a *Admin, configured string, names []string) error {
 	host, _, err := net.SplitHostPort(configured)
 	if err != nil {
-		return fmt.Errorf("reading the address to listen on: %w", err)
+		return fmt.Errorf("parsing the address of the admin listener: %w", err)
 	}
 	err = httpserver.Serve(ctx, l, &http.Server{
 		Handler:           httpserver.OnlyHosts(a, append([]string{host}, names...)...),
@@ -55,7 +55,7 @@ func ServeAdmin(ctx context.Context, l net.Listener, a *Admin, configured string
 	return err
 }
 
-// AskReady returns nil if the process whose admin listener is at addr is ready.
+// AskReady returns nil if the process with the admin listener at addr is ready.
 func AskReady(ctx context.Context, addr string) error {
 	host, port, err := net.SplitHostPort(addr)
 	if err != nil {
@@ -76,19 +76,19 @@ func AskReady(ctx context.Context, addr string) error {
 	}
 	defer answer.Body.Close()
 	if answer.StatusCode != http.StatusOK {
-		text, _ := io.ReadAll(io.LimitReader(answer.Body, 200)) // whatever it says
+		text, _ := io.ReadAll(io.LimitReader(answer.Body, 200)) // a part of it will do
 		return fmt.Errorf("it is not ready: %s", text)
 	}
 	return nil
 }
 
-// gcPercent is how much a heap may grow before it is collected, in percent of
-// what is alive. Little is alive here, and much is thrown away: at Go's default
-// of 100, collecting took an eighth of an API's processor in a rush.
+// gcPercent is how much the heap may grow between two garbage collections, in
+// percent of the live heap. The live heap is small and garbage is plenty: at
+// Go's default of 100, collecting took an eighth of an API's CPU in a rush.
 const gcPercent = 400
 
-// SpareCollector has the garbage collector run less often, unless GOGC says how
-// often.
+// SpareCollector makes the garbage collector run less often, unless GOGC is
+// set.
 func SpareCollector(environ []string) {
 	if !slices.ContainsFunc(environ, func(v string) bool { return strings.HasPrefix(v, "GOGC=") }) {
 		debug.SetGCPercent(gcPercent)

@@ -6,12 +6,12 @@ import (
 	"syscall"
 )
 
-// StopSignals returns a context that ends when the process is told to stop, by
-// SIGTERM or SIGINT. The second such signal ends the process at once. Neither
-// SIGHUP ends it, nor a log that nobody reads any more.
+// StopSignals returns a context that ends on the first SIGTERM or SIGINT. The
+// second one ends the process at once. The process ignores SIGHUP, and the
+// SIGPIPE of a log without a reader.
 func StopSignals() (context.Context, context.CancelFunc) {
 	signal.Ignore(syscall.SIGHUP, syscall.SIGPIPE)
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop) // from then on the system decides, which ends the process
+	context.AfterFunc(ctx, stop) // restores the default: the next signal ends the process
 	return ctx, stop
 }

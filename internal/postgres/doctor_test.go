@@ -202,8 +202,8 @@ func TestDoctorSaysWhy(t *testing.T) {
 		"no worker": {func(o *office) {}, "no session holds a lane lock"},
 		"a worker that serves others": {func(o *office) {
 			o.lane(enrolltest.OpenRun(o.t, o.Store, "b", nil))
-		}, "no worker serves it"},
-		"a lane that does not get on": {func(o *office) { o.lane(o.run) }, "has its lane, and does not get on"},
+		}, "no worker has its lane"},
+		"a lane that does not get on": {func(o *office) { o.lane(o.run) }, "has its lane but makes no progress"},
 		"a hole":                      {func(o *office) { o.exec(`DELETE FROM requests WHERE ticket = 7`) }, "tickets are missing"},
 		"somebody's forgotten transaction": {func(o *office) {
 			pgtest.Hold(o.t, o.url, `SELECT FROM runs WHERE id = $1 FOR UPDATE`, o.run)

@@ -21,7 +21,7 @@ func FuzzParseWake(f *testing.F) {
 		if w.message() != message {
 			t.Errorf("%q is read as %q", message, w.message())
 		}
-		// The slug becomes the name of a queue, and the number a lock.
+		// The slug becomes a queue's name, and the number becomes a lock.
 		if slug, err := enroll.ParseSlug(w.Run); err != nil || slug != w.Run || w.RunID < 1 {
 			t.Errorf("%q is %+v", message, w)
 		}

@@ -1,9 +1,8 @@
-// Package pubsub owns the two Redis channels by which processes tell each other
-// that there is something to look at: wake (a run has new requests) and settled
-// (some tickets of a run are decided).
+// Package pubsub owns the two Redis channels between processes: wake says that
+// a run has new requests, and settled says that tickets of a run are decided.
 //
 // A message is a hint and may be lost; every listener has a slower way to find
-// out. The package must not know what a listener does about a message.
+// out. The package must not know what a listener does with a message.
 package pubsub
 
 import (
@@ -18,29 +17,28 @@ import (
 	"github.com/lastseat/lastseat/internal/outage"
 )
 
-// The channels. The version is that of the form of the messages.
+// The channels. Their names hold the version of the message format.
 const (
 	wakeChannel    = "lastseat:1:wake"
 	settledChannel = "lastseat:1:settled"
 )
 
 const (
-	// silenceLimit is for how long a subscription may be silent before it is asked
-	// whether it is alive. After the same time without an answer it is made anew.
-	// The library's own check only notices a connection that refuses what is
-	// written.
+	// silenceLimit is how long a subscription may be silent before it is
+	// pinged. After the same time without an answer, listen subscribes again.
+	// go-redis's own check notices only a connection that refuses writes.
 	silenceLimit = 2 * time.Second
 
 	resubscribeInterval = 250 * time.Millisecond
 )
 
-// errMalformed says that a message was not written by this package.
+// errMalformed means that this package did not write the message.
 var errMalformed = errors.New("the message is malformed")
 
-// listen calls receive for every message on the channel until ctx ends, and
-// connected whenever the subscription was made anew.
+// listen calls receive for every message on the channel until ctx ends. It
+// calls connected after each new subscription.
 func listen(ctx context.Context, c redis.UniversalClient, channel string, log *slog.Logger, connected func(), receive func(string) error) error {
-	lost := outage.New(log.With("channel", channel), slog.LevelWarn, "no subscription to Redis: polling takes its place",
+	lost := outage.New(log.With("channel", channel), slog.LevelWarn, "the subscription to Redis is lost; polling takes its place",
 		"the subscription to Redis is back")
 	for {
 		err := subscribe(ctx, c, channel, log, func() {
@@ -48,7 +46,7 @@ func listen(ctx context.Context, c redis.UniversalClient, channel string, log *s
 			connected()
 		}, receive)
 		if ctx.Err() != nil {
-			return nil //nolint:nilerr // it ends because it was told to
+			return nil //nolint:nilerr // a clean stop
 		}
 		lost.Failed(err)
 		select {
@@ -63,7 +61,7 @@ func listen(ctx context.Context, c redis.UniversalClient, channel string, log *s
 func subscribe(ctx context.Context, c redis.UniversalClient, channel string, log *slog.Logger, connected func(), receive func(string) error) error {
 	sub := c.Subscribe(ctx, channel)
 	defer sub.Close()
-	defer context.AfterFunc(ctx, func() { _ = sub.Close() })() // the library's read does not end with ctx
+	defer context.AfterFunc(ctx, func() { _ = sub.Close() })() // go-redis's read does not end with ctx
 	for asked := false; ; {
 		message, err := sub.ReceiveTimeout(ctx, silenceLimit)
 		if timeout, ok := errors.AsType[net.Error](err); ok && timeout.Timeout() && !asked && ctx.Err() == nil {
@@ -82,7 +80,7 @@ func subscribe(ctx context.Context, c redis.UniversalClient, channel string, log
 			connected()
 		case *redis.Message:
 			if err := receive(m.Payload); err != nil {
-				log.Warn("a malformed message on a Redis channel was ignored", "channel", channel, "bytes", len(m.Payload))
+				log.Warn("ignored a malformed message on a Redis channel", "channel", channel, "bytes", len(m.Payload))
 			}
 		}
 	}

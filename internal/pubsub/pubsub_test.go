@@ -59,7 +59,7 @@ func TestWake(t *testing.T) {
 		}
 	}
 
-	t.Run("what is not ours is passed over", func(t *testing.T) {
+	t.Run("ignores malformed messages", func(t *testing.T) {
 		for _, bad := range []string{"", "x", "1", "1 UPPER 0", "99999999999 a 0", "1 a", "0 a 0", "-1 a 0", "1 a 2", "1 a 0 0", "+1 a 0", " 1 a 0"} {
 			if err := c.Publish(t.Context(), "lastseat:1:wake", bad).Err(); err != nil {
 				t.Fatal(err)
@@ -74,7 +74,7 @@ func TestWake(t *testing.T) {
 		}
 	})
 
-	t.Run("a lost connection is made again, and said", func(t *testing.T) {
+	t.Run("subscribes again after a lost connection, and calls connected", func(t *testing.T) {
 		server.Kill()
 		server.Restart()
 		next(t, connected)
@@ -102,7 +102,7 @@ func TestSettled(t *testing.T) {
 	want := pubsub.Settled{RunID: 7, First: 3, Last: 9}
 	a.Announce(want)
 	ctx, cancel := context.WithCancel(t.Context())
-	cancel() // what was announced before the end is published
+	cancel() // Run publishes what was announced before the end
 	if err := a.Run(ctx); err != nil {
 		t.Fatal(err)
 	}

@@ -13,27 +13,27 @@ import (
 )
 
 const (
-	// maxAnnouncements is how many messages may wait to be published.
+	// maxAnnouncements is the most messages that wait to be published.
 	maxAnnouncements = 4096
 
-	// publishBatch is how many messages are published in one round trip.
+	// publishBatch is the most messages published in one round trip.
 	publishBatch = 256
 
 	publishTimeout = time.Second
 )
 
-// Settled says that the tickets First to Last of a run are decided, or have
-// become something else, so that clients that wait for one of them should have
-// it read.
+// Settled says that the tickets First to Last of a run are decided or have
+// changed, so held polls for them should be read.
 type Settled struct {
 	RunID       enroll.RunID
 	First, Last int64
 }
 
-// message returns the message as it travels.
+// message returns the message in the form in which it is published.
 func (s Settled) message() string { return fmt.Sprintf("%d %d %d", s.RunID, s.First, s.Last) }
 
-// parseSettled reads what message returned, and nothing else.
+// parseSettled parses a message that Settled.message returned, and refuses
+// every other form.
 func parseSettled(message string) (s Settled, err error) {
 	if _, err := fmt.Sscanf(message, "%d %d %d", &s.RunID, &s.First, &s.Last); err != nil {
 		return Settled{}, errMalformed
@@ -55,8 +55,8 @@ func NewAnnouncer(c redis.UniversalClient) *Announcer {
 	return &Announcer{client: c, waiting: make(chan Settled, maxAnnouncements)}
 }
 
-// Announce publishes the message soon. It never blocks: if Redis is too slow,
-// it drops the message, and the listeners find out by themselves.
+// Announce has the message published soon. It never blocks: if Redis is too
+// slow, it drops the message, and the listeners find out by themselves.
 func (a *Announcer) Announce(s Settled) {
 	select {
 	case a.waiting <- s:
@@ -64,7 +64,7 @@ func (a *Announcer) Announce(s Settled) {
 	}
 }
 
-// Run publishes until ctx ends, and then what is still waiting.
+// Run publishes messages until ctx ends, and then those that still wait.
 func (a *Announcer) Run(ctx context.Context) error {
 	for messages := range batch.Each(ctx, a.waiting, publishBatch) {
 		// Not cancelled with ctx, so that the last messages are published, too.
@@ -74,14 +74,14 @@ func (a *Announcer) Run(ctx context.Context) error {
 				p.Publish(publishing, settledChannel, s.message())
 			}
 			return nil
-		}) // messages may be lost: see the package
+		}) // messages may be lost; see the package comment
 		cancel()
 	}
 	return nil
 }
 
-// ListenSettled calls receive for every message until ctx ends, and connected
-// whenever the subscription was made anew: messages before that may be lost.
+// ListenSettled calls receive for every message until ctx ends. It calls
+// connected after each new subscription: earlier messages may be lost.
 func ListenSettled(ctx context.Context, c redis.UniversalClient, log *slog.Logger, connected func(), receive func(Settled)) error {
 	return listen(ctx, c, settledChannel, log, connected, func(message string) error {
 		s, err := parseSettled(message)

@@ -14,12 +14,12 @@ import (
 type Wake struct {
 	RunID enroll.RunID
 	Run   string // the run's slug
-	// Released says that the worker that had the run's lane has given it up,
-	// whatever other workers remember.
+	// Released says that the worker with the run's lane has given it up, so
+	// that others forget that they saw it taken.
 	Released bool
 }
 
-// message returns the wake-up as it travels.
+// message returns the wake-up in the form in which it is published.
 func (w Wake) message() string {
 	released := 0
 	if w.Released {
@@ -28,7 +28,8 @@ func (w Wake) message() string {
 	return fmt.Sprintf("%d %s %d", w.RunID, w.Run, released)
 }
 
-// parseWake reads what message returned, and nothing else.
+// parseWake parses a message that Wake.message returned, and refuses every
+// other form.
 func parseWake(message string) (w Wake, err error) {
 	var released int
 	if _, err := fmt.Sscanf(message, "%d %s %d", &w.RunID, &w.Run, &released); err != nil {
@@ -44,15 +45,15 @@ func parseWake(message string) (w Wake, err error) {
 	return w, nil
 }
 
-// PublishWake wakes the workers for a run, and returns whether any has heard
-// it.
+// PublishWake wakes the workers for a run. It returns whether any worker was
+// subscribed.
 func PublishWake(ctx context.Context, c redis.UniversalClient, w Wake) (heard bool, err error) {
 	n, err := c.Publish(ctx, wakeChannel, w.message()).Result()
 	return n > 0, err
 }
 
-// ListenWake calls receive for every wake-up until ctx ends, and connected
-// whenever the subscription was made anew: messages before that may be lost.
+// ListenWake calls receive for every wake-up until ctx ends. It calls connected
+// after each new subscription: earlier wake-ups may be lost.
 func ListenWake(ctx context.Context, c redis.UniversalClient, log *slog.Logger, connected func(), receive func(Wake)) error {
 	return listen(ctx, c, wakeChannel, log, connected, func(message string) error {
 		w, err := parseWake(message)

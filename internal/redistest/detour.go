@@ -9,31 +9,31 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Detour is a hook for clients: it has one command go another way, as over a
-// connection that breaks. So the fault hits this one, whatever else the clients
-// have to say at that instant.
+// Detour is a hook for clients that sends one command another way, for instance
+// over a connection that breaks. So the fault hits exactly this command,
+// whatever else the clients send at that instant.
 type Detour struct {
 	mu  sync.Mutex
 	is  func(command []string) bool
 	way func(context.Context, redis.Cmder) error
 }
 
-// Set has the next command that is the one meant go that way. Commands are given
-// as their words.
+// Set sends the next command for which is returns true that way. A command is a
+// list of its words.
 func (d *Detour) Set(is func(command []string) bool, way func(context.Context, redis.Cmder) error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.is, d.way = is, way
 }
 
-// Taken tells whether it happened, and has begun at least.
+// Taken tells whether a command has taken the detour, or is taking it.
 func (d *Detour) Taken() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.is == nil
 }
 
-// take returns the way for a command, or nil if it is not the one meant.
+// take returns the way for a command, or nil if the command takes none.
 func (d *Detour) take(cmd redis.Cmder) func(context.Context, redis.Cmder) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -63,8 +63,7 @@ func (d *Detour) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	}
 }
 
-// ProcessPipelineHook is part of redis.Hook. Commands that travel together go
-// their own way.
+// ProcessPipelineHook is part of redis.Hook. Pipelined commands take no detour.
 func (d *Detour) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
 	return func(ctx context.Context, cmds []redis.Cmder) error { return next(ctx, cmds) }
 }

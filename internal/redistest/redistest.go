@@ -1,5 +1,5 @@
-// Package redistest gives a test a real Redis of its own, which it can kill,
-// freeze and start again. It is for tests only.
+// Package redistest starts a real Redis for a test, which the test can kill,
+// freeze and restart. It is for tests only.
 package redistest
 
 import (
@@ -18,8 +18,8 @@ import (
 	"github.com/lastseat/lastseat/internal/testwait"
 )
 
-// Variable names the redis-server binary to test with; without it the one on
-// the PATH is used.
+// Variable is the environment variable that names the redis-server binary. If
+// it is unset, the tests use the one on the PATH.
 const Variable = "LASTSEAT_TEST_REDIS_SERVER"
 
 // Server is a running Redis.
@@ -28,10 +28,10 @@ type Server struct {
 	addr   string
 	dir    string
 	cmd    *exec.Cmd
-	exited chan struct{} // of the process of now
+	exited chan struct{} // closed when the present process has exited
 }
 
-// Start returns an empty Redis on a free port that is killed when the test ends.
+// Start starts an empty Redis on a free port. It is killed when the test ends.
 func Start(t testing.TB) *Server {
 	t.Helper()
 	s := &Server{t: t, dir: t.TempDir()}
@@ -40,13 +40,13 @@ func Start(t testing.TB) *Server {
 	return s
 }
 
-// URL returns the address in the form of redis.url.
+// URL returns the address in the form of the setting redis.url.
 func (s *Server) URL() string { return "redis://" + s.addr + "/0" }
 
 // Addr returns host and port.
 func (s *Server) Addr() string { return s.addr }
 
-// Restart starts an empty Redis, on the old port if there was one before.
+// Restart starts an empty Redis, on the same port as before if there was one.
 func (s *Server) Restart() {
 	s.t.Helper()
 	binary := os.Getenv(Variable)
@@ -67,10 +67,11 @@ func (s *Server) Restart() {
 			return
 		}
 	}
-	s.t.Fatalf("redis-server does not start: %v", last)
+	s.t.Fatalf("starting redis-server: %v", last)
 }
 
-// start fails when somebody else took the port meanwhile.
+// start starts Redis on the address. It fails if another process has taken the
+// port.
 func (s *Server) start(binary, addr string) error {
 	_, port, _ := net.SplitHostPort(addr)
 	logFile := filepath.Join(s.dir, "redis.log")
@@ -97,7 +98,7 @@ func (s *Server) start(binary, addr string) error {
 		case <-deadline:
 			_ = cmd.Process.Kill()
 			<-exited
-			return fmt.Errorf("it does not answer within %s", testwait.Limit)
+			return fmt.Errorf("it did not answer within %s", testwait.Limit)
 		case <-time.After(5 * time.Millisecond):
 		}
 	}
@@ -113,8 +114,8 @@ func freeAddr(t testing.TB) string {
 	return l.Addr().String()
 }
 
-// Kill ends Redis at once; everything in it is lost. It returns when the process
-// is gone.
+// Kill kills Redis, which loses all its data. It returns when the process is
+// gone.
 func (s *Server) Kill() {
 	if s.cmd == nil {
 		return
@@ -124,10 +125,10 @@ func (s *Server) Kill() {
 	s.cmd = nil
 }
 
-// Freeze makes Redis hang: it accepts connections and answers nothing.
+// Freeze makes Redis hang: it accepts connections but answers nothing.
 func (s *Server) Freeze() { s.signal(syscall.SIGSTOP) }
 
-// Thaw lets a frozen Redis go on.
+// Thaw resumes a frozen Redis.
 func (s *Server) Thaw() { s.signal(syscall.SIGCONT) }
 
 func (s *Server) signal(sig syscall.Signal) {

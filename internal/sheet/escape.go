@@ -7,17 +7,17 @@ import (
 )
 
 // separators are the characters after which a spreadsheet may begin another
-// cell, whatever the file's own separator is.
+// cell, whatever the file's separator is.
 const separators = ",;\t\r\n"
 
-// Escape returns a typed text as a cell that a spreadsheet leaves alone: the cell
-// is no formula, number, date or truth value, and stays none where the
-// spreadsheet splits it. Unescape returns the text again.
+// Escape returns a typed text as a cell that every spreadsheet takes for text:
+// not for a formula, a number, a date or a truth value, even if the spreadsheet
+// splits the cell. Unescape returns the text again.
 //
-// Spreadsheets go by how a cell begins. Escape puts an apostrophe before each
-// beginning that is not a letter, at the start of the text and after each
-// separator. A list of characters that begin formulas would not do: Unicode has
-// look-alikes, such as the full-width equals sign.
+// Spreadsheets decide by the beginning of a cell. So Escape puts an apostrophe
+// before every beginning that is not a letter: at the start of the text and
+// after each separator. A list of characters that begin formulas would not do,
+// because Unicode has look-alikes such as the full-width equals sign.
 func Escape(text string) string {
 	var b strings.Builder
 	for part := range parts(text) {
@@ -29,8 +29,8 @@ func Escape(text string) string {
 	return b.String()
 }
 
-// Unescape returns the text that Escape made a cell of. Other cells lose an
-// apostrophe at their start and after each separator.
+// Unescape returns the text of a cell that Escape made. Any other cell loses an
+// apostrophe at its start and after each separator.
 func Unescape(cell string) string {
 	var b strings.Builder
 	for part := range parts(cell) {
@@ -55,9 +55,9 @@ func parts(text string) func(yield func(string) bool) {
 	}
 }
 
-// plain tells whether a spreadsheet takes the part for text. It does if a letter
-// comes first, unless the part can be a date (Jan 2027) or a truth value. A
-// number comes first in many addresses (123@example.org), which are text, too.
+// plain tells whether a spreadsheet takes the part for text. It does if a
+// letter comes first, unless the part can be a date (Jan 2027) or a truth
+// value. Addresses are text even if a digit comes first (123@example.org).
 func plain(part string) bool {
 	part = strings.Trim(part, separators+" ")
 	first, _ := utf8.DecodeRuneInString(part)
@@ -72,5 +72,5 @@ func plain(part string) bool {
 	return !truthValues[strings.ToLower(part)]
 }
 
-// truthValues are those of English and German spreadsheets.
+// truthValues are the truth values of English and German spreadsheets.
 var truthValues = map[string]bool{"true": true, "false": true, "wahr": true, "falsch": true}

@@ -1,8 +1,8 @@
 // Package sheet writes and reads CSV that people open in spreadsheets.
 //
-// It owns the form: RFC 4180 with commas, in UTF-8 with the mark by which
-// spreadsheets know it, and an escaping of typed texts that a spreadsheet neither
-// computes nor changes and that can be undone. It must not know what the columns
+// It owns the format: RFC 4180 with commas, in UTF-8 with a byte-order mark, by
+// which spreadsheets recognise it, and a reversible escaping of typed texts,
+// which no spreadsheet computes or changes. It must not know what the columns
 // mean.
 package sheet
 
@@ -18,20 +18,20 @@ import (
 
 const mark = "\ufeff"
 
-// Writer writes rows. Texts that people typed have to be escaped: see Escape.
+// Writer writes rows. Escape typed texts before you write them.
 type Writer struct {
 	w     *bufio.Writer
 	begun bool
 }
 
-// NewWriter returns a writer of rows. It is for the caller to flush w.
+// NewWriter returns a writer of rows to w. The caller flushes w.
 func NewWriter(w *bufio.Writer) *Writer { return &Writer{w: w} }
 
 // Write writes a row.
 func (w *Writer) Write(cells ...string) error {
 	if !w.begun {
 		w.begun = true
-		_, _ = w.w.WriteString(mark) // a bufio.Writer keeps its error
+		_, _ = w.w.WriteString(mark) // a bufio.Writer returns its first error again
 	}
 	for i, cell := range cells {
 		if i > 0 {
@@ -46,24 +46,24 @@ func (w *Writer) Write(cells ...string) error {
 	return err
 }
 
-// needsQuotes tells whether a reader might not take the cell for one as it is:
-// LibreOffice splits at semicolons and tabs, too, unless it is told otherwise.
+// needsQuotes tells whether a reader might misread the cell without quotes.
+// LibreOffice also splits at semicolons and tabs, unless it is told otherwise.
 func needsQuotes(cell string) bool {
-	return strings.ContainsAny(cell, separators+`" `) || cell == `\.` // which ends a COPY of Postgres
+	return strings.ContainsAny(cell, separators+`" `) || cell == `\.` // ends a COPY in Postgres
 }
 
-// Reader reads rows that a Writer wrote, also after a spreadsheet has saved them
-// with semicolons or tabs, without the mark, or with more quotes.
+// Reader reads rows that a Writer wrote, even after a spreadsheet has saved
+// them with semicolons or tabs, without the mark, or with more quotes.
 type Reader struct{ csv *csv.Reader }
 
-// NewReader returns a reader of the rows in r, whose first row must have two
-// columns at least: it tells the separator.
+// NewReader returns a reader of the rows in r. The first row must have at least
+// two columns, because it shows the separator.
 func NewReader(r io.Reader) (*Reader, error) {
 	in := bufio.NewReader(r)
 	if start, _ := in.Peek(len(mark)); string(start) == mark {
-		_, _ = in.Discard(len(mark)) // it was peeked at
+		_, _ = in.Discard(len(mark)) // cannot fail after Peek
 	}
-	head, _ := in.Peek(in.Size()) // less, if there is less
+	head, _ := in.Peek(in.Size()) // returns what there is, if that is less
 	header, _, _ := strings.Cut(string(head), "\n")
 	c := csv.NewReader(in)
 	most := 0
@@ -73,13 +73,13 @@ func NewReader(r io.Reader) (*Reader, error) {
 		}
 	}
 	if most == 0 {
-		return nil, errors.New("the first line has no columns: they are separated by commas, semicolons or tabs")
+		return nil, errors.New("the first line has only one column: columns are separated by commas, semicolons or tabs")
 	}
 	return &Reader{csv: c}, nil
 }
 
-// Read returns the cells of the next row with their texts unescaped, as many as
-// the first row has, and io.EOF after the last one.
+// Read returns the unescaped cells of the next row, as many as the first row
+// has. After the last row it returns io.EOF.
 func (r *Reader) Read() ([]string, error) {
 	cells, err := r.csv.Read()
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 	"github.com/lastseat/lastseat/internal/sheet"
 )
 
-// typed are texts that people do or might type, and the cells that they become.
+// typed maps texts that people do or might type to their cells.
 var typed = map[string]string{
 	"":                        "",
 	"Ada Lovelace":            "Ada Lovelace",
@@ -87,8 +87,8 @@ func TestEscape(t *testing.T) {
 	}
 }
 
-// FuzzSheet: whatever is typed comes back, and wherever a line is split, no cell
-// begins like a formula.
+// FuzzSheet checks that every typed text comes back, and that no cell begins
+// like a formula wherever a line is split.
 func FuzzSheet(f *testing.F) {
 	for text := range typed {
 		f.Add(text, "x")
@@ -96,7 +96,7 @@ func FuzzSheet(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, one, other string) {
 		if !utf8.ValidString(one) || !utf8.ValidString(other) || strings.Contains(one+other, "\r") {
-			return // which CSV cannot keep, and no text that is typed here has
+			return // CSV cannot keep them, and no typed text has them
 		}
 		rows := [][]string{{"first", "second", "third"}, {"7", one, other}, {other, "", one}}
 		text := write(t, rows)

@@ -36,8 +36,8 @@ func newOffice(t *testing.T) *office {
 	return &office{t: t, program: program, folder: t.TempDir()}
 }
 
-// open has files opened with filter options for CSV and saved in another format,
-// and returns what was saved.
+// open opens CSV files with the filter options, saves them in another format,
+// and returns the result.
 // https://help.libreoffice.org/latest/en-US/text/shared/guide/csv_params.html
 func (o *office) open(options, format string, files ...string) (saved [][]byte) {
 	o.t.Helper()
@@ -62,13 +62,13 @@ func (o *office) open(options, format string, files ...string) (saved [][]byte) 
 	return saved
 }
 
-// TestSpreadsheet has LibreOffice open a file in the ways that people do.
+// TestSpreadsheet opens a file in LibreOffice in the ways that people do.
 func TestSpreadsheet(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)
 	rows := [][]string{{"number", "text"}}
 	for text := range typed {
-		if !strings.Contains(text, "\n") { // of which CSV keeps no CR
+		if !strings.Contains(text, "\n") { // CSV cannot keep the CR in it
 			rows = append(rows, []string{fmt.Sprint(len(rows)), text})
 		}
 	}
@@ -81,11 +81,10 @@ func TestSpreadsheet(t *testing.T) {
 
 	const (
 		utf8   = ",34,76,1,"        // quotes, encoding, the first line
-		eager  = ",1031,false,true" // dates and other numbers are looked for, as a German writes them
+		eager  = ",1031,false,true" // detects dates and other numbers in the German notation
 		csvOut = "csv:Text - txt - csv (StarCalc):44,34,76"
 	)
-	// One after the other, since two at once would share the profile. A start takes
-	// seconds.
+	// Not in parallel, because two instances would share the profile.
 	for name, options := range map[string]string{"by default": "44" + utf8 + eager, "as text": "44" + utf8 + "1/2/2/2"} {
 		saved := o.open(options, csvOut, files[0])[0]
 		got, err := read(saved)

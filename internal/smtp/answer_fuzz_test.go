@@ -14,12 +14,12 @@ import (
 	"github.com/lastseat/lastseat/internal/enroll"
 )
 
-// script is a connection to a server that says what it has to say, whatever it
-// hears.
+// script is a connection to a server that sends fixed text, whatever it
+// receives.
 type script struct {
 	net.Conn
 	answers []byte
-	endless bool // it begins again at the end
+	endless bool // repeat the text for ever
 	next    int
 	read    int
 	heard   bytes.Buffer
@@ -44,16 +44,16 @@ func (s *script) SetReadDeadline(time.Time) error  { return nil }
 func (s *script) SetWriteDeadline(time.Time) error { return nil }
 func (s *script) Close() error                     { return nil }
 
-// told is all that an error may say: nothing of what the server said but a
-// number.
+// told matches the errors that are allowed: nothing of the server's words but a
+// reply code.
 var told = regexp.MustCompile(`^(unavailable|mail_deferred|mail_refused|internal)(: the mail server answered [0-9]{3})?: ` +
-	`(waiting for the greeting|saying EHLO|starting TLS|logging in|saying MAIL|saying RCPT|saying DATA|handing over the message)` +
-	`(: (the server does not offer STARTTLS|the server offers neither PLAIN nor LOGIN|the server says too much|the server does not speak SMTP|` +
+	`(waiting for the greeting|sending EHLO|starting TLS|logging in|sending MAIL|sending RCPT|sending DATA|sending the message)` +
+	`(: (the server does not offer STARTTLS|the server offers neither PLAIN nor LOGIN|the server sends too much|the server does not speak SMTP|` +
 	`the server does not speak TLS on this port|unencrypted connection|EOF|unexpected EOF))?$`)
 
-// FuzzAnswers: whatever a mail server says, a mail is sent or there is an error
-// that tells what to do with it and none of the server's words; and it is not
-// listened to for ever.
+// FuzzAnswers checks that, whatever a mail server answers, the mail is sent or
+// the error has a useful code and none of the server's words, and that the
+// client does not read for ever.
 func FuzzAnswers(f *testing.F) {
 	const greeting = "220 hello\r\n250-fake\r\n250-8BITMIME\r\n250 AUTH LOGIN PLAIN\r\n"
 	for _, seed := range []string{
@@ -92,14 +92,14 @@ func FuzzAnswers(f *testing.F) {
 		} else {
 			_, err = c.deliver(ctx, s, msg)
 		}
-		_ = c.Close() // says goodbye, if there is anybody
+		_ = c.Close() // sends QUIT on a connection that was kept
 		if most := 3 * maxRead; server.read > most {
 			t.Errorf("%d bytes were read", server.read)
 		}
 
 		if err == nil {
 			if !bytes.Contains(server.heard.Bytes(), []byte("\r\n..\r\nthe end\r\n.\r\n")) || !strings.Contains(string(answers), "354") {
-				t.Errorf("it counts as sent after %q; the server heard %q", answers, server.heard.String())
+				t.Errorf("the mail counts as sent after %q; the server got %q", answers, server.heard.String())
 			}
 			return
 		}

@@ -1,7 +1,7 @@
-// Package smtp delivers composed messages to one mail server over SMTP. It
-// owns the connections to that server, how long they may take and how they are
-// used again, and what an answer of the server means for a mail. It must not
-// know what a message tells, and not when one is tried again.
+// Package smtp delivers composed messages to one mail server. It owns the
+// connections to that server, their time limits and their reuse, and what the
+// server's answers mean for a mail. It must not know what a message says, or
+// when it is tried again.
 package smtp
 
 import (
@@ -24,17 +24,17 @@ import (
 	"github.com/lastseat/lastseat/internal/enroll"
 )
 
-// Options says how to reach the mail server.
+// Options says how to reach the mail server, and how long it may take.
 type Options struct {
 	Address  string // host:port
-	TLS      string // "none", "starttls" (never without) or "implicit"
+	TLS      string // "none", "starttls" (fails without it) or "implicit"
 	Username string // empty = no login
 	Password string
-	Hello    string // what this host calls itself; empty = its name
+	Hello    string // the name in EHLO; empty = the host's name
 
 	ConnectTimeout time.Duration // from dialling to the end of the login
 	SendTimeout    time.Duration // from MAIL to the answer to the message
-	IdleTimeout    time.Duration // a connection unused for so long is closed
+	IdleTimeout    time.Duration // after which an unused connection is closed
 
 	RootCAs *x509.CertPool // nil = the system's
 }
@@ -46,28 +46,28 @@ type Client struct {
 	host string
 	tls  *tls.Config
 
-	leaving sync.WaitGroup // connections on which QUIT is being said
+	leaving sync.WaitGroup // of connections that are sending QUIT
 
 	mu     sync.Mutex
-	idle   []*session // the last used at the end, so that what is not needed ages
+	idle   []*session // the last used is last and is reused first, so that surplus connections expire
 	closed bool
 }
 
-// New returns a Client. It connects when something is to be sent.
+// New returns a Client, which connects when it has something to send.
 func New(o Options) (*Client, error) {
 	host, _, err := net.SplitHostPort(o.Address)
 	if err != nil {
-		return nil, fmt.Errorf("reading the mail server's address: %w", err)
+		return nil, fmt.Errorf("parsing the mail server's address: %w", err)
 	}
 	if !slices.Contains([]string{"none", "starttls", "implicit"}, o.TLS) {
 		return nil, fmt.Errorf("TLS for the mail server is %q, want none, starttls or implicit", o.TLS)
 	}
 	if min(o.ConnectTimeout, o.SendTimeout, o.IdleTimeout) <= 0 {
-		return nil, errors.New("a timeout for the mail server is not positive")
+		return nil, errors.New("the timeouts for the mail server must be positive")
 	}
 	if o.Hello == "" {
 		if o.Hello, err = os.Hostname(); err != nil {
-			return nil, fmt.Errorf("finding the host's name: %w", err)
+			return nil, fmt.Errorf("looking up the host's name: %w", err)
 		}
 	}
 	return &Client{
@@ -77,16 +77,16 @@ func New(o Options) (*Client, error) {
 	}, nil
 }
 
-// message is a message as it is handed over.
+// message is a message in the form in which it is transferred.
 type message struct {
 	from, to string // in angle brackets
 	text     []byte
 }
 
-// Send delivers the message to its one recipient. It returns nil once the server
-// has taken it, else an *enroll.SendError; it ends when ctx does, which that
-// error then wraps. A message whose answer got lost may have been delivered all
-// the same.
+// Send delivers the message to its only recipient. It returns nil once the
+// server has accepted it, else an *enroll.SendError, which wraps ctx's error if
+// ctx has ended. A message whose answer was lost may have been delivered
+// nevertheless.
 func (c *Client) Send(ctx context.Context, m *mail.Msg) error {
 	msg, err := encode(m)
 	if err != nil {
@@ -105,8 +105,8 @@ func (c *Client) Send(ctx context.Context, m *mail.Msg) error {
 	return err
 }
 
-// encode writes the whole message into memory before anything is sent. Its errors
-// hold nothing of the message.
+// encode writes the whole message into memory before anything is sent. Its
+// errors quote nothing of the message.
 func encode(m *mail.Msg) (message, error) {
 	from, err := m.GetSender(false)
 	if err != nil {
@@ -114,29 +114,30 @@ func encode(m *mail.Msg) (message, error) {
 	}
 	to, err := m.GetRecipients()
 	if err != nil || len(to) != 1 {
-		return message{}, fmt.Errorf("the message has %d recipients, not one", len(to))
+		return message{}, fmt.Errorf("the message must have one recipient, not %d", len(to))
 	}
 	var text bytes.Buffer
 	if _, err := m.WriteTo(&text); err != nil {
-		return message{}, errors.New("the message cannot be written down")
+		return message{}, errors.New("the message cannot be encoded")
 	}
 	return message{from, to[0], pullUp(text.Bytes())}, nil
 }
 
-// emptyStart is a header whose first line holds its name and nothing else.
+// emptyStart matches a header whose first line holds only its name.
 var emptyStart = regexp.MustCompile(`(?m)^([!-9;-~]+:)\r\n[ \t]+`)
 
-// pullUp puts the first word of each header on the line of its name. go-mail
-// ends the line before a first word that is long, and some mail programs then
-// show no sender.
+// pullUp moves the first word of each header to the line of its name. go-mail
+// ends the line before a long first word, and some mail programs then show no
+// sender.
 func pullUp(text []byte) []byte {
 	head, body, _ := bytes.Cut(text, []byte("\r\n\r\n"))
 	return slices.Concat(emptyStart.ReplaceAll(head, []byte("$1 ")), []byte("\r\n\r\n"), body)
 }
 
-// deliver hands the message over, and keeps the connection if it can be used
-// again. A failure is stale if it may lie in how old the connection was: servers
-// end one that idled, or that has carried many messages, whenever they like.
+// deliver transfers the message, and keeps the connection if it can be reused.
+// A failure is stale if the age of the connection may be the cause: servers end
+// idle connections, and connections that have carried many messages, whenever
+// they like.
 func (c *Client) deliver(ctx context.Context, s *session, msg message) (stale bool, err error) {
 	within, cancel := context.WithTimeout(ctx, c.o.SendTimeout)
 	defer cancel()
@@ -148,22 +149,22 @@ func (c *Client) deliver(ctx context.Context, s *session, msg message) (stale bo
 		code = codeOf(step, failure)
 		err = sendError(ctx, code, step, failure)
 		_, answered := errors.AsType[*textproto.Error](failure)
-		// Only a session in good order is worth the wait for another answer.
+		// RSET is worth another answer only if the session is in order.
 		clean = answered && code != enroll.Unavailable && s.Reset() == nil
-		// How a server words that it has had enough of a connection is its own
-		// choice, so whatever it says to MAIL counts. A timeout does not: the time
-		// is used up.
+		// Servers end connections with different answers, so any answer to MAIL
+		// counts as stale. A timeout does not, because it has used up the time
+		// for another attempt.
 		stale = (step == mailStep || !answered || code == enroll.Unavailable) && step != textStep &&
 			!errors.Is(failure, os.ErrDeadlineExceeded)
 	}
-	// What came unasked would be taken for the answer to the next command.
+	// Unread bytes would be taken for the answer to the next command.
 	if !release() || !clean || s.Text.R.Buffered() > 0 || !c.putIdle(s) {
 		s.conn.Close()
 	}
 	return stale, err
 }
 
-// takeIdle returns the connection used last, or nil.
+// takeIdle returns the idle connection that was used last, or nil.
 func (c *Client) takeIdle() *session {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -177,7 +178,8 @@ func (c *Client) takeIdle() *session {
 	return s
 }
 
-// putIdle puts the connection aside for the next message, unless there will be none.
+// putIdle keeps the connection for the next message, unless the client is
+// closed.
 func (c *Client) putIdle(s *session) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -196,8 +198,8 @@ func (c *Client) putIdle(s *session) bool {
 	return true
 }
 
-// Close says goodbye on the idle connections, within a second. One that a Send
-// still uses is closed when that ends. The error is always nil.
+// Close sends QUIT on the idle connections, within a second. A connection that
+// a Send still uses is closed when that Send ends. The error is always nil.
 func (c *Client) Close() error {
 	c.mu.Lock()
 	c.closed = true

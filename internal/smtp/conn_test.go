@@ -30,12 +30,12 @@ func TestConn(t *testing.T) {
 			t.Errorf("%s: wrote %d bytes, %v", name, n, err)
 		}
 		if _, err := c.Read(make([]byte, 100)); !errors.Is(err, os.ErrDeadlineExceeded) {
-			t.Errorf("%s: read an answer to what was not written: %v", name, err)
+			t.Errorf("%s: read an answer to a write that failed: %v", name, err)
 		}
 	}
 }
 
-// lateTimer is a context that does not know yet that its deadline has passed.
+// lateTimer is a context whose deadline has passed but has not ended it yet.
 type lateTimer struct{ context.Context }
 
 func (lateTimer) Deadline() (time.Time, bool) { return time.Now().Add(-time.Second), true }

@@ -1,23 +1,13 @@
 package smtp_test
 
 import (
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
-	"crypto/tls"
-	"crypto/x509"
 	"encoding/base64"
 	"io"
-	"math/big"
 	"net"
 	"net/textproto"
 	"strings"
 	"sync"
 	"testing"
-	"time"
-
-	"github.com/emersion/go-sasl"
-	"github.com/emersion/go-smtp"
 
 	"github.com/lastseat/lastseat/internal/testwait"
 )
@@ -27,34 +17,34 @@ const (
 	password = "open-sesame"
 )
 
-// delivery is a message that a server has taken.
+// delivery is a message that a server has accepted.
 type delivery struct{ from, to, text string }
 
-// answer is what a fake does instead of the usual. The zero answer is the usual.
+// answer is what a fake does at a step. The zero answer is the usual one.
 type answer struct {
-	say     string // before what follows
-	hang    bool   // say no more
-	deaf    bool   // say no more and read no more, until the test is over
+	say     string // sent before any of the following
+	hang    bool   // send no more
+	deaf    bool   // send and read no more, until the test ends
 	drop    bool   // close the connection
-	endless string // say this for ever
+	endless string // send this for ever
 }
 
-// fake is a mail server that can misbehave. When its test ends it insists that
-// every connection has been closed by the client.
+// fake is a mail server that can misbehave. At the end of the test it requires
+// that the client has closed every connection.
 type fake struct {
 	t       *testing.T
 	address string
-	// answer is asked at every step of a connection, which are GREETING, the
-	// verbs of commands, and TEXT for the end of a message; both counts are from 1.
+	// answer is called at every step of a connection: GREETING, the verbs of
+	// commands, and TEXT for the end of a message. Both numbers begin with 1.
 	answer  func(connection int, step string, nth int) answer
 	hanging chan struct{} // gets a value when the fake hangs
 
 	mu          sync.Mutex
-	connections []net.Conn // all there were
+	connections []net.Conn // all connections, open or closed
 	open, most  int
-	said        []string // by the client: the verbs
+	said        []string // the verbs that the client has sent
 	taken       []delivery
-	unheard     []byte // what was sent to a deaf server
+	unheard     []byte // the bytes that a deaf server did not read in time
 }
 
 func newFake(t *testing.T, answers func(connection int, step string, nth int) answer) *fake {
@@ -77,7 +67,7 @@ func newFake(t *testing.T, answers func(connection int, step string, nth int) an
 			f.open++
 			f.most = max(f.most, f.open)
 			f.mu.Unlock()
-			_ = c.(*net.TCPConn).SetReadBuffer(64 << 10) // a deaf one is soon full
+			_ = c.(*net.TCPConn).SetReadBuffer(64 << 10) // small, so that a deaf server blocks its client soon
 			served.Go(func() {
 				v := &visit{fake: f, n: n, conn: c, text: textproto.NewConn(c), steps: map[string]int{}}
 				v.serve()
@@ -101,11 +91,11 @@ type visit struct {
 	conn  net.Conn
 	text  *textproto.Conn
 	steps map[string]int
-	full  *delivery // what the next answer takes or refuses
+	full  *delivery // the message that the next answer accepts or refuses
 	left  bool
 }
 
-// leave makes the connection count no longer.
+// leave makes the connection no longer count as open.
 func (v *visit) leave() {
 	if v.left {
 		return
@@ -165,7 +155,7 @@ func (v *visit) serve() {
 	}
 }
 
-// reply answers, and returns what it said and whether the visit goes on.
+// reply answers. It returns the answer, and whether the visit goes on.
 func (v *visit) reply(step, usual string) (said string, ok bool) {
 	v.steps[step]++
 	var a answer
@@ -181,7 +171,7 @@ func (v *visit) reply(step, usual string) (said string, ok bool) {
 	}
 	v.full = nil
 	if a.drop {
-		v.leave() // before the client can know and connect again
+		v.leave() // before the client can notice and connect again
 	}
 	if said != "" {
 		if err := v.text.PrintfLine("%s", said); err != nil {
@@ -229,7 +219,8 @@ func (f *fake) opened() int {
 	return f.open
 }
 
-// requireTaken insists on so many messages taken over so many connections.
+// requireTaken requires that the server has accepted so many messages over so
+// many connections.
 func (f *fake) requireTaken(messages, connections int) {
 	f.t.Helper()
 	f.mu.Lock()
@@ -240,7 +231,7 @@ func (f *fake) requireTaken(messages, connections int) {
 	}
 }
 
-// heard returns how often the client said the verb.
+// heard returns how often the client has sent the verb.
 func (f *fake) heard(verb string) (n int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -252,7 +243,7 @@ func (f *fake) heard(verb string) (n int) {
 	return n
 }
 
-// hangUp closes all connections, and returns when they are.
+// hangUp closes all connections, and returns when they are closed.
 func (f *fake) hangUp() {
 	f.t.Helper()
 	f.mu.Lock()
@@ -261,137 +252,4 @@ func (f *fake) hangUp() {
 	}
 	f.mu.Unlock()
 	testwait.Until(f.t, "all connections are closed", func() bool { return f.opened() == 0 })
-}
-
-// server is an honest mail server, made of a library that is not the client's.
-type server struct {
-	address string
-	roots   *x509.CertPool // to check its certificate with
-
-	mu     sync.Mutex
-	taken  []delivery
-	logins int
-	secure bool // the last message came encrypted
-	utf8   bool // some sender asked for SMTPUTF8
-}
-
-// newServer starts a server that speaks TLS as the option says, with a
-// certificate for the name.
-func newServer(t *testing.T, encryption, name string) *server {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := &server{address: l.Addr().String()}
-	certificate, roots := newCertificate(t, name)
-	s.roots = roots
-	config := &tls.Config{Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS12}
-	serving := smtp.NewServer(smtp.BackendFunc(func(c *smtp.Conn) (smtp.Session, error) {
-		return &serverSession{server: s, conn: c}, nil
-	}))
-	serving.Domain = "honest"
-	serving.EnableSMTPUTF8 = true
-	serving.AllowInsecureAuth = true
-	serving.ErrorLog = silent{}
-	switch encryption {
-	case "starttls":
-		serving.TLSConfig = config
-	case "implicit":
-		l = tls.NewListener(l, config)
-	}
-	var served sync.WaitGroup
-	served.Go(func() { _ = serving.Serve(l) })
-	t.Cleanup(func() {
-		serving.Close()
-		served.Wait()
-	})
-	return s
-}
-
-type silent struct{}
-
-func (silent) Printf(string, ...any) {}
-func (silent) Println(...any)        {}
-
-type serverSession struct {
-	*server
-	conn *smtp.Conn
-	d    delivery
-}
-
-func (s *serverSession) AuthMechanisms() []string { return []string{sasl.Plain} }
-
-func (s *serverSession) Auth(string) (sasl.Server, error) {
-	return sasl.NewPlainServer(func(_, user, secret string) error {
-		if user != username || secret != password {
-			return smtp.ErrAuthFailed
-		}
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		s.logins++
-		return nil
-	}), nil
-}
-
-func (s *serverSession) Mail(from string, o *smtp.MailOptions) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.utf8 = s.utf8 || o.UTF8
-	s.d = delivery{from: from}
-	return nil
-}
-
-func (s *serverSession) Rcpt(to string, _ *smtp.RcptOptions) error {
-	s.d.to = to
-	return nil
-}
-
-func (s *serverSession) Data(r io.Reader) error {
-	text, err := io.ReadAll(r)
-	if err != nil {
-		return err
-	}
-	s.d.text = string(text)
-	_, secure := s.conn.TLSConnectionState()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.secure = secure
-	s.taken = append(s.taken, s.d)
-	return nil
-}
-
-func (s *serverSession) Reset()        {}
-func (s *serverSession) Logout() error { return nil }
-
-// newCertificate returns a self-made certificate and the pool that trusts it.
-func newCertificate(t *testing.T, name string) (tls.Certificate, *x509.CertPool) {
-	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	template := &x509.Certificate{
-		SerialNumber:          big.NewInt(1),
-		NotBefore:             time.Now().Add(-time.Hour),
-		NotAfter:              time.Now().Add(time.Hour),
-		BasicConstraintsValid: true,
-		IsCA:                  true,
-	}
-	if ip := net.ParseIP(name); ip != nil {
-		template.IPAddresses = []net.IP{ip}
-	} else {
-		template.DNSNames = []string{name}
-	}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	parsed, err := x509.ParseCertificate(der)
-	if err != nil {
-		t.Fatal(err)
-	}
-	roots := x509.NewCertPool()
-	roots.AddCert(parsed)
-	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, roots
 }

@@ -15,27 +15,27 @@ import (
 )
 
 const (
-	maxRead  = 64 << 10    // bytes, read while connecting or for one message
-	farewell = time.Second // for QUIT and its answer
+	maxRead  = 64 << 10    // the most bytes read while connecting, or for one message
+	farewell = time.Second // how long QUIT and its answer may take
 )
 
-// The steps, as errors tell them.
+// The steps, as errors name them.
 const (
-	mailStep = "saying MAIL"
-	rcptStep = "saying RCPT"
-	dataStep = "saying DATA"
-	textStep = "handing over the message"
+	mailStep = "sending MAIL"
+	rcptStep = "sending RCPT"
+	dataStep = "sending DATA"
+	textStep = "sending the message"
 )
 
-// session is a connection on which messages can be handed over.
+// session is a connection on which messages can be transferred.
 type session struct {
 	*smtp.Client
 	conn   *conn
 	expiry *time.Timer // set while idle
 }
 
-// connect returns a session, logged in. Its failures are those of the server and
-// of no mail in particular: enroll.Unavailable.
+// connect returns a session after the login. Its failures are the server's and
+// not a mail's, so their code is enroll.Unavailable.
 func (c *Client) connect(ctx context.Context) (*session, error) {
 	within, cancel := context.WithTimeout(ctx, c.o.ConnectTimeout)
 	defer cancel()
@@ -56,9 +56,9 @@ func (c *Client) connect(ctx context.Context) (*session, error) {
 	return s, nil
 }
 
-// greet speaks from the greeting to the login. go-mail's own way from dialling to
-// login is not taken: it leaves the connection open when it fails, and knows no
-// implicit TLS on a connection that somebody else has dialled.
+// greet does everything from the greeting to the login. It does not use
+// go-mail's high-level client, which leaves the connection open when it fails,
+// and cannot do implicit TLS on a connection that it has not dialled.
 func (c *Client) greet(ctx context.Context, s *session) (step string, err error) {
 	var line net.Conn = s.conn
 	if c.o.TLS == "implicit" {
@@ -71,9 +71,9 @@ func (c *Client) greet(ctx context.Context, s *session) (step string, err error)
 	if s.Client, err = smtp.NewClient(line, c.host); err != nil {
 		return "waiting for the greeting", err
 	}
-	s.SkipSMTPUTF8(true) // addresses are ASCII, and a server on the way may lack it
+	s.SkipSMTPUTF8(true) // addresses are ASCII, and a later server may not support it
 	if err := s.Hello(c.o.Hello); err != nil {
-		return "saying EHLO", err
+		return "sending EHLO", err
 	}
 	if c.o.TLS == "starttls" {
 		if offered, _ := s.Extension("STARTTLS"); !offered {
@@ -90,9 +90,9 @@ func (c *Client) greet(ctx context.Context, s *session) (step string, err error)
 }
 
 // login uses PLAIN or LOGIN, which go-mail refuses unless the connection is
-// encrypted or the host is this one. What would do without encryption is left
-// out: CRAM-MD5 is broken, and SCRAM lets the server choose for how long we
-// compute.
+// encrypted or the server is on this machine. It does not use the mechanisms
+// that work without encryption: CRAM-MD5 is broken, and SCRAM lets the server
+// choose how long we compute.
 func (c *Client) login(s *session) error {
 	_, offered := s.Extension("AUTH")
 	mechanisms := strings.Fields(offered)
@@ -105,10 +105,10 @@ func (c *Client) login(s *session) error {
 	return errNoLogin
 }
 
-// transfer hands the message over and returns the step it failed at. After a
-// failure of textStep without an answer, the connection must be closed and
-// nothing more be said on it: a further command would first end the message, and
-// a part of it would be delivered.
+// transfer transfers the message, and returns the step at which it failed.
+// After a failure at textStep without an answer, the caller must close the
+// connection and send nothing more on it: a further command would end the
+// message first, and a part of it would be delivered.
 func (s *session) transfer(msg message) (step string, err error) {
 	if err := s.Mail(msg.from); err != nil {
 		return mailStep, err
@@ -134,29 +134,30 @@ func (s *session) quit() {
 	ctx, cancel := context.WithTimeout(context.Background(), farewell)
 	defer cancel()
 	release := s.conn.bind(ctx)
-	_ = s.Quit() // what the server says to that changes nothing
+	_ = s.Quit() // the answer changes nothing
 	release()
 	s.conn.Close()
 }
 
-// conn bounds how long is spoken and how much is read.
+// conn bounds how long a conversation takes, and how much it reads.
 type conn struct {
 	net.Conn
-	ctx    context.Context // of what is under way
+	ctx    context.Context // of the present conversation
 	left   int             // bytes that may still be read
 	failed error           // the write that failed
 }
 
-// bind bounds the connection by ctx, which has a deadline, until release is
-// called; that returns false if ctx has ended, and with it the connection.
+// bind bounds the connection by ctx, which must have a deadline, until release
+// is called. release returns false if ctx has ended, and with it the
+// connection.
 func (c *conn) bind(ctx context.Context) (release func() bool) {
 	c.ctx, c.left = ctx, maxRead
 	deadline, _ := ctx.Deadline()
-	_ = c.SetDeadline(deadline) // fails only on a closed connection, as does what follows
+	_ = c.SetDeadline(deadline) // fails only on a closed connection, as the next read or write will
 	return context.AfterFunc(ctx, func() { _ = c.SetDeadline(time.Unix(1, 0)) })
 }
 
-// Read reads, unless more has been read than an honest server says.
+// Read reads, but not more than an honest server sends.
 func (c *conn) Read(b []byte) (int, error) {
 	if c.failed != nil {
 		return 0, c.failed
@@ -169,10 +170,10 @@ func (c *conn) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// Write writes. It looks at the clock itself, because the timers behind contexts
-// and deadlines run late in a process that was paused, and it remembers a failure,
-// because go-mail overlooks that of the end of a message and would wait for the
-// answer.
+// Write writes. It checks the clock itself, because in a process that was
+// paused the timers of contexts and deadlines fire late. It remembers a
+// failure, because go-mail ignores a failure to write the end of a message and
+// would wait for the answer.
 func (c *conn) Write(b []byte) (n int, err error) {
 	if deadline, _ := c.ctx.Deadline(); c.ctx.Err() != nil || time.Now().After(deadline) {
 		c.failed = os.ErrDeadlineExceeded

@@ -9,15 +9,16 @@ import (
 	"github.com/lastseat/lastseat/internal/testwait"
 )
 
-// What somebody sees whose request an API dies of.
+// What a client sees when its request kills an API.
 const (
 	noAnswer  = true  // none
 	anyAnswer = false // none, or 202
 )
 
-// anAPIDies has the first request kill its API, after which so many are in the
-// line. What is there is decided although nobody asks again, and no notification names a
-// run of which the worker has never heard; who asks again has the same place.
+// anAPIDies has the first request kill its API, after which inLine requests are
+// in the line. They are decided although no client asks again and no
+// notification names the run, which the worker has never heard of. A client
+// that asks again gets the same ticket.
 func anAPIDies(unanswered bool, inLine int64) crash {
 	return func(t *testing.T, at crashpoint.Point) {
 		const seats = 3
@@ -38,9 +39,10 @@ func anAPIDies(unanswered bool, inLine int64) crash {
 	}
 }
 
-// requireAskedAgain starts the API again as a supervisor does, and shows that
-// everything that was accepted is decided without it, and that asking again gives
-// nobody a second place. Person 0 asked before, and may have been answered.
+// requireAskedAgain starts the API again as a supervisor does. It checks that
+// everything that was accepted is decided without the API, and that asking
+// again gives nobody a second ticket. Person 0 asked before, and may have got
+// an answer.
 func (s *site) requireAskedAgain(answers []told, answered bool, seats int) {
 	s.t.Helper()
 	s.requireDecided("a")
@@ -48,13 +50,14 @@ func (s *site) requireAskedAgain(answers []told, answered bool, seats int) {
 	first := answers[0]
 	s.askAll(api, "a", answers, 0, len(answers))
 	if answered && (first.ID != answers[0].ID || first.Ticket != answers[0].Ticket) {
-		s.t.Errorf("who was told %+v was told %+v the second time", first, answers[0])
+		s.t.Errorf("the first answer was %+v, and the second %+v", first, answers[0])
 	}
 	s.requireSettled("a", seats, answers)
 }
 
-// TestAnAPIThatIsKilledWhileItsCommitIsOnTheWay: Postgres has all of it and waits
-// for a lock, which it gets when nobody is there any more.
+// TestAnAPIThatIsKilledWhileItsCommitIsOnTheWay kills an API while Postgres has
+// its statements and waits for a lock. Postgres gets the lock after the API is
+// gone.
 func TestAnAPIThatIsKilledWhileItsCommitIsOnTheWay(t *testing.T) {
 	t.Parallel()
 	const seats = 3

@@ -14,8 +14,9 @@ import (
 	"github.com/lastseat/lastseat/internal/testwait"
 )
 
-// aMailIsInterrupted has the worker die on the way of a confirmation, after which
-// the outbox is in this state, and so many of it arrive in the end.
+// aMailIsInterrupted has the worker die while it sends a confirmation. The
+// outbox is then in the state left, and in the end the mail arrives arrive
+// times.
 func aMailIsInterrupted(left string, arrive int) crash {
 	return func(t *testing.T, at crashpoint.Point) {
 		const seats = 1
@@ -33,21 +34,22 @@ func aMailIsInterrupted(left string, arrive int) crash {
 		s.letAMinutePass()
 		s.start("worker")
 		s.waitForMail("sent 1")
-		// What the dead one had not acknowledged comes again and finds nothing to do.
+		// A task that the dead worker did not acknowledge comes again and finds
+		// nothing to do.
 		testwait.Until(t, "the queue is empty", func() bool {
 			queue, err := asynq.NewInspectorFromRedisClient(s.redis.Client()).GetQueueInfo("mail")
 			return err == nil && queue.Size == 0
 		})
 		letters := m.letters()
 		if len(letters) != arrive || letters[0].to != "p0@example.org" || len(slices.Compact(letters)) != 1 {
-			t.Errorf("arrived has %+v, want one mail, %d times", letters, arrive)
+			t.Errorf("these mails arrived: %+v; want one mail, %d times", letters, arrive)
 		}
 		s.requireSettled("a", seats, answers)
 	}
 }
 
-// letAMinutePass ends the leases of the tasks that nobody handles any more, which
-// Asynq gives out for longer than a test should take.
+// letAMinutePass ends the leases of abandoned tasks, since Asynq's leases last
+// longer than a test should take.
 func (s *site) letAMinutePass() {
 	s.t.Helper()
 	c, ctx := s.redis.Client(), context.Background()
@@ -63,7 +65,8 @@ func (s *site) letAMinutePass() {
 	}
 }
 
-// theRelayDiesWithReminders: they are written once and sent once.
+// theRelayDiesWithReminders checks that each reminder is written once and sent
+// once.
 func theRelayDiesWithReminders(t *testing.T, at crashpoint.Point) {
 	s := newCrashSite(t)
 	m := s.withMail()
@@ -82,7 +85,7 @@ func theRelayDiesWithReminders(t *testing.T, at crashpoint.Point) {
 	s.start("worker")
 	s.waitForMail("sent 2")
 	if letters := m.letters(); len(letters) != 2 || letters[0] == letters[1] {
-		t.Errorf("arrived has %+v, want a confirmation and a reminder", letters)
+		t.Errorf("these mails arrived: %+v; want a confirmation and a reminder", letters)
 	}
 	pgtest.RequireSound(t, s.url)
 }

@@ -16,8 +16,8 @@ import (
 	"github.com/lastseat/lastseat/internal/testwait"
 )
 
-// aWorkerDies has the only worker die, with some of the line decided or none.
-// People are answered as ever, and the next worker decides them in their order.
+// aWorkerDies kills the only worker, with a part of the line decided. The API
+// answers as before, and the next worker decides the rest in ticket order.
 func aWorkerDies(decides bool) crash {
 	return func(t *testing.T, at crashpoint.Point) {
 		const seats = 3
@@ -37,11 +37,11 @@ func aWorkerDies(decides bool) crash {
 	}
 }
 
-// theAnnouncementDies: who waits for the outcome hears it although nobody says
-// that there is one, for the API looks by itself.
+// theAnnouncementDies checks that a held poll gets its outcome without the
+// announcement, because the API also looks by itself.
 func theAnnouncementDies(t *testing.T, at crashpoint.Point) {
 	const seats = 1
-	const looks = 3 * time.Second // how often it does
+	const looks = 3 * time.Second // how often the API looks
 	s := newCrashSite(t)
 	s.openCrashRun(seats)
 	api := s.start("api")
@@ -63,18 +63,18 @@ func theAnnouncementDies(t *testing.T, at crashpoint.Point) {
 	s.startToDie("worker", string(at)).requireDead()
 	died := time.Now()
 	if got := <-outcome; got.Status != "confirmed" {
-		t.Errorf("who waited was told %+v", got)
+		t.Errorf("the poll was answered %+v", got)
 	}
 	if s.promised > 0 {
-		testwait.Promised(t, "the outcome told to whoever waited", time.Since(died), looks+2*time.Second)
+		testwait.Promised(t, "answering the poll", time.Since(died), looks+2*time.Second)
 	}
 	s.askAll(api, "a", answers, 1, len(answers))
 	s.start("worker")
 	s.requireSettled("a", seats, answers)
 }
 
-// aWorkerThatStopsDies before it has told the others, of whom one remembers that
-// the lane is elsewhere.
+// aWorkerThatStopsDies kills a stopping worker before it has told the others.
+// One of them remembers that the lane is elsewhere.
 func aWorkerThatStopsDies(t *testing.T, at crashpoint.Point) {
 	const seats = 3
 	s := newCrashSite(t)
@@ -93,8 +93,9 @@ func aWorkerThatStopsDies(t *testing.T, at crashpoint.Point) {
 	s.requireSettled("a", seats, answers)
 }
 
-// aRunIsCalledOffByHalves: what is done is done, and the next worker does the
-// rest. Everybody loses the seat once and is told so once.
+// aRunIsCalledOffByHalves checks that the steps that were done stay done, and
+// that the next worker does the rest. All people lose their seats once and are
+// told once.
 func aRunIsCalledOffByHalves(t *testing.T, at crashpoint.Point) {
 	const people, step, token = 12, 5, "the-token-of-the-organisers"
 	s := newCrashSite(t)
@@ -122,7 +123,7 @@ func aRunIsCalledOffByHalves(t *testing.T, at crashpoint.Point) {
 		t.Errorf("after two steps %d have a seat", seated)
 	}
 	if err := s.ask(api, "a", people, &told{}); err == nil || !strings.Contains(err.Error(), "called_off") {
-		t.Errorf("who asks meanwhile is told %v", err)
+		t.Errorf("a request in the meantime was answered %v", err)
 	}
 	s.start("worker")
 	s.requireDecided("a")
@@ -144,8 +145,8 @@ func (s *site) seated() int64 {
 	return pgtest.Query[int64](s.t, s.url, `SELECT count(*) FROM attendances`)[0]
 }
 
-// theEndOfAListIsNotNotified: it is in the line once, whoever asks for it again,
-// and the sweep finds it.
+// theEndOfAListIsNotNotified checks that the end of the list is in the line
+// once, even if it is asked for again, and that the sweep finds it.
 func theEndOfAListIsNotNotified(t *testing.T, at crashpoint.Point) {
 	s := newCrashSite(t)
 	now := time.Now()

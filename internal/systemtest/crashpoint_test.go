@@ -16,21 +16,20 @@ import (
 	"github.com/lastseat/lastseat/internal/testwait"
 )
 
-// crash makes a process die at a point, starts another one as a supervisor does,
-// and shows what became of everybody. docs/design.md has the same as a table.
+// crash makes a process die at a point, starts another one as a supervisor
+// does, and checks every outcome. docs/design.md has the same as a table.
 type crash func(t *testing.T, at crashpoint.Point)
 
 var crashes = map[crashpoint.Point]crash{
-	// The person sees no answer where somebody dies before it, and asks again.
+	// The API dies before it answers, so the client asks again.
 	crashpoint.AcceptBegun:     anAPIDies(noAnswer, 0),
 	crashpoint.AcceptCommitted: anAPIDies(noAnswer, 1),
 	crashpoint.AcceptNotified:  anAPIDies(noAnswer, 1),
-	// 202, or no answer, for they are given at the same time.
+	// The answer may be 202 or missing, because both happen at the same time.
 	crashpoint.NotifyBegun:    anAPIDies(anyAnswer, 1),
 	crashpoint.NotifyEnqueued: anAPIDies(anyAnswer, 1),
 
-	// From here on everybody is answered 202 at once, whoever dies, and hears the
-	// outcome later.
+	// From here on every client gets its 202 at once, and the outcome later.
 	crashpoint.LaneLocked:      aWorkerDies(false),
 	crashpoint.SettleRead:      aWorkerDies(false),
 	crashpoint.SettleCommitted: theAnnouncementDies,
@@ -46,13 +45,13 @@ var crashes = map[crashpoint.Point]crash{
 	crashpoint.RelayEnqueued: aMailIsInterrupted("pending 1", 1),
 	crashpoint.MailTaken:     aMailIsInterrupted("pending 1", 1),
 	crashpoint.MailClaimed:   aMailIsInterrupted("pending 1", 1),
-	crashpoint.MailSent:      aMailIsInterrupted("pending 1", 2), // the one window
+	crashpoint.MailSent:      aMailIsInterrupted("pending 1", 2), // the one window in which a mail arrives twice
 	crashpoint.MailNoted:     aMailIsInterrupted("sent 1", 1),
 }
 
-// TestCrashPoints shows for each point that a process dies there, and that
-// nothing is lost. That a reply is lost and everybody lives is shown where the
-// conversation is:
+// TestCrashPoints shows for each point that a process dies there and that
+// nothing is lost. These tests show the same for a lost reply, with every
+// process alive:
 //
 //	the commit that accepts     internal/intake and internal/postgres, TestAcceptOverABrokenConnection;
 //	                            internal/httpapi, TestPostgres_that_breaks_off_during_a_commit_costs_no_ticket
@@ -67,15 +66,15 @@ var crashes = map[crashpoint.Point]crash{
 //	what is announced           internal/watch, TestWait/finds_out_by_itself_when_a_message_is_lost
 //	relay, deliverer, outbox    internal/mailqueue, TestTimingAWordToTheOutboxIsLost
 //	relay, deliverer and queue  internal/mailqueue, TestAWordToTheQueueIsLost
-//	the answer to a mail        internal/smtp, TestReuse/a_message_is_handed_over_once_…;
+//	the answer to a mail        internal/smtp, TestReuse/a_message_whose_answer_is_lost_…;
 //	                            TestAWorkerThatIsKilledBeforeItNotesWhatItSent
 func TestCrashPoints(t *testing.T) {
 	t.Parallel()
 	showCrashes(t, crashpoint.All()...)
 }
 
-// TestTimingCrashPoints shows for one point of each kind how soon the line moves
-// on.
+// TestTimingCrashPoints shows for one point of each kind how soon the line
+// moves again.
 func TestTimingCrashPoints(t *testing.T) {
 	t.Parallel()
 	showCrashes(t, crashpoint.AcceptCommitted, crashpoint.LaneLocked, crashpoint.SettleCommitted, crashpoint.LanesLeft)
@@ -87,19 +86,20 @@ func showCrashes(t *testing.T, points ...crashpoint.Point) {
 			t.Parallel()
 			show := crashes[at]
 			if show == nil {
-				t.Fatal("nobody has shown what happens if a process dies here")
+				t.Fatal("no test shows what happens if a process dies here")
 			}
 			show(t, at)
 		})
 	}
 }
 
-// found is the time within which a line is decided that no worker was notified of, with the
-// settings of newCrashSite: its head is a second old, then a sweep over all runs
-// comes, every half second instead of every ten. The rest is for a busy machine.
+// found is the time in which a line is decided of which no worker was notified,
+// with the settings of newCrashSite: after a second its request counts as
+// waiting, then a sweep over all runs finds it, every half second instead of
+// every ten. The rest is for a busy machine.
 const found = 5 * time.Second
 
-// newCrashSite is a site whose workers look around often.
+// newCrashSite returns a site whose workers sweep often.
 func newCrashSite(t *testing.T) *site {
 	t.Helper()
 	s := newSite(t)
@@ -116,8 +116,8 @@ var crashing = sync.OnceValues(func() (string, error) {
 	return dir, buildPrograms(dir, "-tags", "crashpoints")
 })
 
-// startToDie starts api or worker, which dies at the point, perhaps before it is
-// ready. With ":n" behind the point it dies there the n-th time.
+// startToDie starts api or worker, which will die at the point, perhaps before
+// it is ready. "point:n" means the n-th time that it gets there.
 func (s *site) startToDie(program, at string) *process {
 	s.t.Helper()
 	dir, err := crashing()
@@ -129,8 +129,8 @@ func (s *site) startToDie(program, at string) *process {
 	return p
 }
 
-// requireDead waits until the program has died at its point. Nobody else kills
-// it, so this shows that it came there, too.
+// requireDead waits until the program has died at its point. Nothing else kills
+// it, so this also shows that it got there.
 func (p *process) requireDead() {
 	p.t.Helper()
 	testwait.Receive(p.t, "it comes to its crash point", p.exited)
@@ -139,14 +139,15 @@ func (p *process) requireDead() {
 	}
 }
 
-// inLine returns how many requests are in the lines, and how many are decided.
+// inLine returns how many requests are in the lines, and how many of them are
+// decided.
 func (s *site) inLine() (all, decided int64) {
 	s.t.Helper()
 	all = pgtest.Query[int64](s.t, s.url, `SELECT sum(last_ticket)::bigint FROM lines`)[0]
 	return all, pgtest.Query[int64](s.t, s.url, `SELECT sum(settled_ticket)::bigint FROM runs`)[0]
 }
 
-// askAll asks for the people from to up to, each of whom is answered 202.
+// askAll asks for a seat for each of these people, and requires 202.
 func (s *site) askAll(api *process, run string, answers []told, from, upTo int) {
 	s.t.Helper()
 	for n := from; n < upTo; n++ {
@@ -156,8 +157,9 @@ func (s *site) askAll(api *process, run string, answers []told, from, upTo int) 
 	}
 }
 
-// TestDeployedProgramsHaveNoCrashPoints: whoever knows the variable cannot kill
-// them with it, and they say so instead of passing over it.
+// TestDeployedProgramsHaveNoCrashPoints checks that the variable cannot kill a
+// deployed program, and that the program refuses the variable instead of
+// ignoring it.
 func TestDeployedProgramsHaveNoCrashPoints(t *testing.T) {
 	t.Parallel()
 	words := func(path string) (found []string) {
@@ -181,10 +183,10 @@ func TestDeployedProgramsHaveNoCrashPoints(t *testing.T) {
 	}
 	for _, program := range []string{"api", "worker"} {
 		if found := words(filepath.Join(bin, program)); found != nil {
-			t.Errorf("%s has %q in it", program, found)
+			t.Errorf("%s contains %q", program, found)
 		}
 		if found := words(filepath.Join(dir, program)); len(found) != len(crashpoint.All())+1 {
-			t.Errorf("with crash points, %s has only %q in it: looking for words proves nothing", program, found)
+			t.Errorf("with crash points, %s contains only %q: the search proves nothing", program, found)
 		}
 		code, out := runProgram(t, []string{crashpoint.Variable + "=" + string(crashpoint.AcceptBegun)}, program)
 		if code != 1 || !strings.Contains(out, crashpoint.Variable+": unknown variable") {
@@ -193,16 +195,16 @@ func TestDeployedProgramsHaveNoCrashPoints(t *testing.T) {
 	}
 }
 
-// TestAPointThatThereIsNot ends the program at once, or a test would wait for a
-// death that never comes.
-func TestAPointThatThereIsNot(t *testing.T) {
+// TestAnUnknownCrashPoint checks that an unknown point ends the program at
+// once. Otherwise a test would wait in vain for the program to die.
+func TestAnUnknownCrashPoint(t *testing.T) {
 	t.Parallel()
 	if _, err := crashing(); err != nil {
 		t.Fatal(err)
 	}
 	for _, at := range []string{"", "lunch", "accept-begun:", "accept-begun:0", "accept-begun:once"} {
 		code, out := runProgram(t, []string{crashpoint.Variable + "=" + at}, "crashing/api")
-		if code != 2 || !strings.Contains(out, "is no crash point") {
+		if code != 2 || !strings.Contains(out, "is not a crash point") {
 			t.Errorf("%q: status %d: %s", at, code, out)
 		}
 	}

@@ -8,9 +8,9 @@ import (
 	"github.com/lastseat/lastseat/internal/testwait"
 )
 
-// TestAWorkerThatIsCutOffFromRedis keeps its lock connection, and with its sweep
-// it moves the line, at the sweep's pace. It must not keep the lane from a
-// worker that hears of every request.
+// TestAWorkerThatIsCutOffFromRedis cuts a worker off from Redis. The worker
+// keeps its lock connection, and its sweep moves the line slowly. It must not
+// keep the lane from a worker that hears of every request.
 func TestAWorkerThatIsCutOffFromRedis(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, recovery{})

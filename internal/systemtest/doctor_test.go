@@ -33,7 +33,7 @@ func TestDoctor(t *testing.T) {
 		}
 		for _, secret := range []string{"example.org", "A Person", "hunter2"} {
 			if strings.Contains(out, secret) {
-				t.Errorf("doctor %v gives %s away: %s", args, secret, out)
+				t.Errorf("doctor %v reveals %s: %s", args, secret, out)
 			}
 		}
 		return out
@@ -43,13 +43,13 @@ func TestDoctor(t *testing.T) {
 	doctor(2, "usage: api", "--now")
 	doctor(2, "usage: api", "go-1")
 	if out := doctor(1, "api: there is no such run\n", "--run", "go-2"); strings.Count(out, "\n") != 1 {
-		t.Errorf("of a run that is not there it says %s", out)
+		t.Errorf("about an unknown run it says %s", out)
 	}
 
 	pgtest.Exec(t, url, `UPDATE runs SET attendances_count = 0, capacity = 2`)
 	for _, line := range []string{
-		"run go-1: attendances_count is 0, and 1 person has a seat [--repair corrects it]\n",
-		"run go-1: capacity is 2 and the line comes to 1: it was changed outside of the line\n",
+		"run go-1: attendances_count is 0, but 1 person has a seat [--repair corrects it]\n",
+		"run go-1: capacity is 2, but the line makes it 1: it was changed outside the line\n",
 		"something is wrong (runs checked: 1, findings: 2",
 	} {
 		doctor(3, line)
@@ -63,12 +63,12 @@ func TestDoctor(t *testing.T) {
 			Repairable bool
 		}
 	}
-	// Warnings may follow: the servers of tests are not durable.
+	// Warnings may follow, because the test server is not durable.
 	if err := json.Unmarshal([]byte(doctor(3, `"verdict":"wrong"`, "--json")), &told); err != nil || told.Wrong != 2 || len(told.Findings) < 2 || told.Findings[0].Code != "capacity" || told.Findings[1].Code != "attendances_count" {
 		t.Errorf("got %+v, %v", told, err)
 	}
-	repaired := doctor(3, "run go-1: repaired: attendances_count was 0 and is 1 now\n", "--repair")
-	if !strings.Contains(repaired, "outside of the line [not repaired]\n") || !strings.Contains(repaired, "findings: 1") {
+	repaired := doctor(3, "run go-1: repaired: attendances_count was 0 and is now 1\n", "--repair")
+	if !strings.Contains(repaired, "outside the line [not repaired]\n") || !strings.Contains(repaired, "findings: 1") {
 		t.Errorf("it says %s", repaired)
 	}
 	pgtest.Exec(t, url, `UPDATE runs SET capacity = 1, attendances_count = 5`)

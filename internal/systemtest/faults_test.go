@@ -24,7 +24,7 @@ func TestTimingARushInWhich(t *testing.T) {
 	for _, test := range []struct {
 		name string
 		// fault happens when half the people have their answer. ownsLane is the
-		// worker that has the run's lane then, other the one that has not.
+		// worker that has the run's lane then, and other is the other one.
 		fault  func(t *testing.T, s *site, ownsLane, other *process)
 		within time.Duration // after the last answer, for the line to be drained
 	}{
@@ -48,7 +48,7 @@ func TestTimingARushInWhich(t *testing.T) {
 			s.redis.Kill()
 			back := make(chan struct{})
 			time.AfterFunc(2*time.Second, func() { s.redis.Restart(); close(back) })
-			t.Cleanup(func() { <-back }) // the line may be drained before
+			t.Cleanup(func() { <-back }) // the line may be settled before that
 		}, 5 * time.Second},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -63,7 +63,7 @@ func TestTimingARushInWhich(t *testing.T) {
 					w, other = other, w
 				}
 				if !w.hasLane() || other.hasLane() {
-					t.Error("it is not clear who has the lane")
+					t.Error("it is not clear which worker has the lane")
 				}
 				test.fault(t, s, w, other)
 			})
@@ -73,13 +73,13 @@ func TestTimingARushInWhich(t *testing.T) {
 	}
 }
 
-// hasLane tells whether the worker has a lane: it says so in its metrics.
+// hasLane tells whether the worker has a lane, by its metrics.
 func (p *process) hasLane() bool {
 	p.t.Helper()
 	return strings.Contains(p.metrics(), "\nlastseat_lanes 1\n")
 }
 
-// metrics returns what the program tells Prometheus.
+// metrics returns the program's metrics.
 func (p *process) metrics() string {
 	p.t.Helper()
 	answer, err := http.Get("http://" + p.Admin + "/metrics")
@@ -101,7 +101,7 @@ func TestTimingAnAPIThatIsKilled(t *testing.T) {
 	apis := []*process{s.start("api"), s.start("api")}
 	s.start("worker")
 	answers := s.rush("a", people, apis, func() { apis[0].signal(syscall.SIGKILL) })
-	// Nobody's place was lost or doubled by asking again at the other API.
+	// Asking again at the other API lost no ticket and doubled none.
 	s.promised = 5 * time.Second
 	s.requireSettled("a", seats, answers)
 }
@@ -122,7 +122,7 @@ func TestAFrozenWorkerDoesNotSettleTwice(t *testing.T) {
 	})
 	t.Logf("the line moved again after %s", time.Since(began))
 	frozen.signal(syscall.SIGCONT)
-	testwait.Until(t, "the worker is ready again", func() bool { // it notices, and can own lanes again
+	testwait.Until(t, "the worker is ready again", func() bool { // it has a lock session again
 		answer, err := http.Get("http://" + frozen.Admin + "/readyz")
 		if err != nil {
 			return false

@@ -15,8 +15,8 @@ import (
 	"github.com/lastseat/lastseat/internal/testwait"
 )
 
-// TestFloods: whatever fills the connections that an api may have open, people
-// can ask for seats, and operators hear that it is ready.
+// TestFloods fills the api's connections in several ways. In each, people can
+// still ask for seats, and /readyz still answers.
 func TestFloods(t *testing.T) {
 	t.Parallel()
 	const connections = 1300
@@ -51,7 +51,7 @@ func TestFloods(t *testing.T) {
 			conns := make([]net.Conn, connections)
 			for n := range conns {
 				conns[n] = api.dial()
-				_, _ = io.WriteString(conns[n], send(n)) // it may be refused already
+				_, _ = io.WriteString(conns[n], send(n)) // the api may have refused it already
 			}
 			most := map[string]float64{"polls of one registration": 10, "polls of many": 800}[name]
 			if most > 0 {
@@ -79,7 +79,7 @@ func TestFloods(t *testing.T) {
 	api.requireQuiet()
 }
 
-// askWithin asks for a seat, on a connection of its own and in bounded time.
+// askWithin asks for a seat on a new connection, within the time.
 func (s *site) askWithin(d time.Duration, api *process, n int) error {
 	client.CloseIdleConnections()
 	ctx, cancel := context.WithTimeout(context.Background(), d)
@@ -87,8 +87,8 @@ func (s *site) askWithin(d time.Duration, api *process, n int) error {
 	return s.askContext(ctx, api, "a", n, new(told))
 }
 
-// requireRefused asserts that somebody was told at once that there is no room,
-// and when to come back.
+// requireRefused asserts that some connections were refused at once, with a
+// Retry-After.
 func requireRefused(t *testing.T, conns []net.Conn) {
 	t.Helper()
 	refused := 0
@@ -96,14 +96,14 @@ func requireRefused(t *testing.T, conns []net.Conn) {
 		_ = c.SetReadDeadline(time.Now().Add(5 * time.Millisecond))
 		a, err := http.ReadResponse(bufio.NewReader(c), nil)
 		if err != nil {
-			continue // it is held, or was cut off
+			continue // it is held, or was closed to make room
 		}
 		a.Body.Close()
 		if a.StatusCode == http.StatusOK {
 			continue // it was held until its time was up
 		}
 		if a.StatusCode != http.StatusServiceUnavailable || a.Header.Get("Retry-After") == "" || !a.Close {
-			t.Errorf("one that is not held got %s %v", a.Status, a.Header)
+			t.Errorf("a connection that is not held got %s %v", a.Status, a.Header)
 		}
 		refused++
 	}

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// metric returns a value from the program's metrics, 0 if it is not there. With
-// labels the name is as it stands there.
+// metric returns a value from the program's metrics, or 0 if it is missing. A
+// name with labels is written as in the metrics.
 func (p *process) metric(name string) float64 {
 	p.t.Helper()
 	answer, err := http.Get("http://" + p.Admin + "/metrics")
@@ -30,13 +30,13 @@ func (p *process) metric(name string) float64 {
 	return 0
 }
 
-// memory returns how many MiB of memory the program holds.
+// memory returns the program's memory in MiB.
 func (p *process) memory() float64 {
 	p.t.Helper()
 	return p.metric("process_resident_memory_bytes") / (1 << 20)
 }
 
-// cpu returns how much processor time the program has used.
+// cpu returns the program's CPU time.
 func (p *process) cpu() time.Duration {
 	p.t.Helper()
 	return time.Duration(p.metric("process_cpu_seconds_total") * float64(time.Second))
@@ -52,7 +52,7 @@ func (p *process) requireQuiet() {
 	}
 }
 
-// quantile returns the value below which that share of them lies.
+// quantile returns the value below which that share of the durations lies.
 func quantile(took []time.Duration, share float64) time.Duration {
 	if len(took) == 0 {
 		return 0

@@ -12,8 +12,8 @@ import (
 	"github.com/lastseat/lastseat/internal/pgtest"
 )
 
-// BenchmarkLone measures one request on a run that is idle, so that its lane has
-// to be started: from POST to the outcome by long poll.
+// BenchmarkLone measures one request on an idle run, whose lane has to be
+// started: from POST to the outcome by long poll.
 func BenchmarkLone(b *testing.B) {
 	s := newSite(b)
 	api := s.start("api")
@@ -30,8 +30,8 @@ func BenchmarkLone(b *testing.B) {
 	report(b, took)
 }
 
-// BenchmarkTrickle measures ten requests a second on one run, in the database's
-// instants from accepted to decided.
+// BenchmarkTrickle measures ten requests a second on one run, from accepted to
+// decided by the database's clock.
 func BenchmarkTrickle(b *testing.B) {
 	s := newSite(b)
 	api := s.start("api")
@@ -47,7 +47,7 @@ func BenchmarkTrickle(b *testing.B) {
 		SELECT extract(epoch FROM decided_at - accepted_at)::float8 * 1000 FROM requests`))
 }
 
-// askAndWait asks and returns when the outcome is known.
+// askAndWait asks for a seat, and returns when the outcome is known.
 func (s *site) askAndWait(api *process, run string, n int) {
 	s.t.Helper()
 	var asked, outcome told

@@ -1,15 +1,11 @@
 package systemtest
 
 import (
-	"bytes"
 	"context"
 	"fmt"
-	"net"
 	"net/http"
-	"net/mail"
 	"slices"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -21,107 +17,9 @@ import (
 	"github.com/lastseat/lastseat/internal/testwait"
 )
 
-// mailbox is the mail server of a site. It can be taken off the network.
-type mailbox struct {
-	*mailsink.Sink
-	t       testing.TB
-	address string
-	cancel  context.CancelFunc
-	serving sync.WaitGroup
-}
-
-// withMail gives the site a mail server. Its programs must be started after
-// that.
-func (s *site) withMail() *mailbox {
-	s.t.Helper()
-	m := &mailbox{Sink: mailsink.New(), t: s.t, address: "127.0.0.1:0"}
-	m.up()
-	s.t.Cleanup(m.down)
-	s.env = append(s.env, "LASTSEAT_MAIL_SERVER="+m.address, "LASTSEAT_MAIL_PER_SECOND=1000",
-		"LASTSEAT_MAIL_CONNECT_TIMEOUT=2s", "LASTSEAT_MAIL_SEND_TIMEOUT=3s", // or a busy machine has mails sent twice
-		"LASTSEAT_MAIL_RETRY_MIN=100ms", "LASTSEAT_MAIL_RETRY_MAX=500ms",
-		"LASTSEAT_MAIL_PACE=0s", "LASTSEAT_MAIL_CHANGE_WINDOW=1s",
-		"LASTSEAT_WORKER_SWEEP_INTERVAL=200ms")
-	return m
-}
-
-func (m *mailbox) up() {
-	m.t.Helper()
-	l, err := net.Listen("tcp", m.address)
-	if err != nil {
-		m.t.Fatal(err)
-	}
-	m.address = l.Addr().String()
-	ctx, cancel := context.WithCancel(context.Background())
-	m.cancel = cancel
-	m.serving.Go(func() {
-		if err := m.Serve(ctx, l, nil); err != nil {
-			m.t.Error(err)
-		}
-	})
-}
-
-func (m *mailbox) down() {
-	m.cancel()
-	m.serving.Wait()
-}
-
-// letter is a mail as it arrived.
-type letter struct {
-	to, id, subject string
-}
-
-func (m *mailbox) letters() (all []letter) {
-	m.t.Helper()
-	for _, each := range m.Messages() {
-		parsed, err := mail.ReadMessage(bytes.NewReader(each.Raw))
-		if err != nil {
-			m.t.Error(err)
-			continue
-		}
-		all = append(all, letter{strings.Join(each.To, " "), parsed.Header.Get("Message-ID"), parsed.Header.Get("Subject")})
-	}
-	return all
-}
-
-// mailStates returns how many mails are in which state.
-func (s *site) mailStates() string {
-	s.t.Helper()
-	return strings.Join(pgtest.Query[string](s.t, s.url, `SELECT state || ' ' || count(*) FROM mails GROUP BY state ORDER BY state`), ", ")
-}
-
-func (s *site) waitForMail(states string) {
-	s.t.Helper()
-	var got string
-	defer func() {
-		if got != states {
-			s.t.Logf("the outbox says %q", got)
-		}
-	}()
-	testwait.Until(s.t, "the outbox says "+states, func() bool { got = s.mailStates(); return got == states })
-}
-
-// requireConfirmations asserts that exactly those who hold a seat got exactly
-// one mail each.
-func (s *site) requireConfirmations(m *mailbox, seats int) {
-	s.t.Helper()
-	var got []string
-	for _, l := range m.letters() {
-		if !strings.HasPrefix(l.subject, "You have a seat") {
-			s.t.Errorf("somebody was told %q", l.subject)
-		}
-		got = append(got, l.to)
-	}
-	want := pgtest.Query[string](s.t, s.url, `SELECT email FROM requests WHERE status = 'confirmed'`)
-	slices.Sort(got)
-	slices.Sort(want)
-	if len(want) != seats || !slices.Equal(got, want) {
-		s.t.Errorf("%d seats are held, %d were to be, and %d confirmations arrived: %v, want %v", len(want), seats, len(got), got, want)
-	}
-}
-
-// TestTimingARushAndItsMail: whatever becomes of the mail server, seats are decided,
-// and in the end everybody who has one got exactly one mail.
+// TestTimingARushAndItsMail checks that seats are decided whatever the mail
+// server does, and that in the end everybody with a seat has got exactly one
+// mail.
 func TestTimingARushAndItsMail(t *testing.T) {
 	t.Parallel()
 	const mailSeats = 20
@@ -172,7 +70,7 @@ func TestAWorkerThatIsKilledBeforeItsMailIsOnTheQueue(t *testing.T) {
 	m := s.withMail()
 	enrolltest.OpenRun(t, pgtest.Open(t, s.url), "a", enrolltest.Seats(3))
 	api := s.start("api")
-	s.redis.Kill() // lines move all the same, and mails cannot leave
+	s.redis.Kill() // lines still move, but mails cannot leave
 	w := s.start("worker")
 	answers := s.rush("a", 10, []*process{api}, func() {})
 	s.requireSettled("a", 3, answers)
@@ -187,8 +85,8 @@ func TestAWorkerThatIsKilledBeforeItsMailIsOnTheQueue(t *testing.T) {
 	s.requireConfirmations(m, 3)
 }
 
-// TestAWorkerThatIsKilledBeforeItNotesWhatItSent is the one window in which a
-// mail is sent twice. Both have one Message-ID.
+// TestAWorkerThatIsKilledBeforeItNotesWhatItSent kills a worker in the one
+// window in which a mail arrives twice. Both copies have the same Message-ID.
 func TestAWorkerThatIsKilledBeforeItNotesWhatItSent(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -196,7 +94,7 @@ func TestAWorkerThatIsKilledBeforeItNotesWhatItSent(t *testing.T) {
 	enrolltest.OpenRun(t, pgtest.Open(t, s.url), "a", enrolltest.Seats(1))
 	api := s.start("api")
 	w := s.start("worker")
-	m.Misbehave(mailsink.Fault{HangAfterData: true}) // it has the mail, and the worker does not know
+	m.Misbehave(mailsink.Fault{HangAfterData: true}) // the server has the mail, but the worker does not know
 	s.rush("a", 2, []*process{api}, func() {})
 	if !m.Await(t.Context(), func(all []mailsink.Message) bool { return len(all) == 1 }) {
 		t.Fatal("nothing arrived")
@@ -208,12 +106,12 @@ func TestAWorkerThatIsKilledBeforeItNotesWhatItSent(t *testing.T) {
 	s.waitForMail("sent 1")
 	letters := m.letters()
 	if len(letters) != 2 || letters[0] != letters[1] {
-		t.Errorf("arrived has %+v, want one mail twice", letters)
+		t.Errorf("these mails arrived: %+v; want one mail twice", letters)
 	}
 }
 
-// TestAMailThatIsRefusedForGood: it fails alone, the organiser sees why, and has
-// it sent again.
+// TestAMailThatIsRefusedForGood checks that a refused mail fails alone, and
+// that the organiser sees why and can send it again.
 func TestAMailThatIsRefusedForGood(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -252,7 +150,7 @@ func TestAMailThatIsRefusedForGood(t *testing.T) {
 	s.requireConfirmations(m, 4)
 }
 
-// TestTheMailsOfAPerson goes through all kinds.
+// TestTheMailsOfAPerson goes through several kinds of mail.
 func TestTheMailsOfAPerson(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -293,15 +191,17 @@ func TestTheMailsOfAPerson(t *testing.T) {
 	post("/v1/links", `{"email": "bob@example.org"}`)
 	await(4, "bob@example.org", "Your ")
 	worker.stop()
-	// What was told long ago is told again shortly before the start.
+	// The confirmation was long ago, so a reminder is due shortly before the
+	// start.
 	pgtest.Exec(t, s.url, `UPDATE mails SET ended_at = ended_at - interval '2 days', left_at = left_at - interval '2 days'`)
 	s.start("worker") // a worker looks at once, and then every minute
 	await(5, "Ada+1@xn--strae-oqa.example", "")
 	s.waitForMail("sent 5")
 }
 
-// BenchmarkRushWithMail compares how fast a rush is decided with the mail server
-// up, down, hanging and refusing, in turn: -benchtime 5x is five rounds of each.
+// BenchmarkRushWithMail compares how fast a rush is decided with the mail
+// server up, down, hanging and refusing, in turn. -benchtime 5x means five
+// rounds of each.
 func BenchmarkRushWithMail(b *testing.B) {
 	const rushSeats, crowd = 20, 500
 	faults := []struct {

@@ -22,7 +22,7 @@ const (
 	commitTimeout = 3 * time.Second        // intake.commit_timeout's default
 )
 
-// crush is an api whose commits are slow, and those who ask.
+// crush is an api with slow commits, and its clients.
 type crush struct {
 	*site
 	api   *process
@@ -42,19 +42,20 @@ func newCrush(t testing.TB, batch int) *crush {
 	c.proxy = pgtest.NewProxy(t, c.url)
 	c.api = c.start("api", "LASTSEAT_POSTGRES_URL="+c.proxy.URL(), "LASTSEAT_INTAKE_BATCH="+strconv.Itoa(batch))
 	c.start("worker")
-	// Everybody keeps the connection, or connecting would be what is measured.
+	// Clients keep their connections. Otherwise the test would measure
+	// connecting.
 	c.http = &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 10_000}}
 	t.Cleanup(c.http.CloseIdleConnections)
 	c.forget()
 	return c
 }
 
-// forget empties the counts, for the next phase.
+// forget clears the counts for the next phase.
 func (c *crush) forget() {
 	c.counts, c.took = make(map[string]int), make(map[string][]time.Duration)
 }
 
-// ask asks for a seat as somebody new and notes the answer.
+// ask asks for a seat for a new person, and notes the answer.
 func (c *crush) ask() {
 	c.mu.Lock()
 	c.asked++
@@ -89,8 +90,8 @@ func (c *crush) ask() {
 	c.took[said] = append(c.took[said], took)
 }
 
-// saturate has so many people ask again and again, and returns how many were
-// accepted in a second.
+// saturate has this many people ask again and again. It returns how many
+// requests were accepted per second.
 func (c *crush) saturate(people int, d time.Duration) float64 {
 	began := time.Now()
 	var wg sync.WaitGroup
@@ -105,8 +106,8 @@ func (c *crush) saturate(people int, d time.Duration) float64 {
 	return c.acceptedPerSecond(began, began.Add(d))
 }
 
-// offer has so many people a second ask, whether or not those before were
-// answered, and returns the most memory that the api held meanwhile.
+// offer has this many people per second ask, without waiting for earlier
+// answers. It returns the most memory that the api held meanwhile.
 func (c *crush) offer(perSecond float64, d time.Duration) (memory float64) {
 	var wg sync.WaitGroup
 	began := time.Now()
@@ -128,8 +129,8 @@ func (c *crush) offer(perSecond float64, d time.Duration) (memory float64) {
 	return memory
 }
 
-// acceptedPerSecond counts whole commits between two instants. It returns 0 if
-// there are fewer than two.
+// acceptedPerSecond returns the rate of whole commits between two instants, or
+// 0 if there are fewer than two.
 func (c *crush) acceptedPerSecond(from, to time.Time) float64 {
 	c.t.Helper()
 	return pgtest.Query[float64](c.t, c.url, `
@@ -137,32 +138,32 @@ func (c *crush) acceptedPerSecond(from, to time.Time) float64 {
 		FROM (SELECT accepted_at, min(accepted_at) OVER () AS first FROM requests WHERE accepted_at BETWEEN $1 AND $2) q`, from, to)[0]
 }
 
-// overloaded is what was seen of an overload.
+// overloaded is what was observed during an overload.
 type overloaded struct {
-	saturated, accepted float64       // a second: of as many as can be, and of three times as many
-	batch               float64       // requests in a commit meanwhile
-	refusal             time.Duration // the 99th percentile of 503s
-	acceptance          time.Duration // the longest that somebody who was accepted waited
-	memory              float64       // MiB, at most
-	recovery            time.Duration // until a second began in which all were accepted as usual
+	saturated, accepted float64       // per second: at the highest rate, and when offered three times that
+	batch               float64       // requests per commit meanwhile
+	refusal             time.Duration // the 99th percentile of the time to a 503
+	acceptance          time.Duration // the longest time to a 202
+	memory              float64       // the most memory, in MiB
+	recovery            time.Duration // until a second began in which all requests were accepted as usual
 }
 
-// measures returns whether rates are asserted. A machine that runs other tests
-// may neither commit nor offer as much as is meant.
+// measures tells whether to assert rates. A machine that runs other tests may
+// neither commit nor offer as much as intended.
 func (c *crush) measures() bool {
 	_, benchmark := c.t.(*testing.B)
 	return benchmark || testwait.Timing()
 }
 
-// overload delays commits, offers three times what can be accepted at most for d,
-// and takes the delay away. usual is the longest that anybody waits in good times.
+// overload delays commits, offers three times the highest rate of acceptance
+// for d, and removes the delay. usual is the longest wait without overload.
 func (c *crush) overload(batch int, d, usual time.Duration) (o overloaded) {
 	c.t.Helper()
 	c.ask()
 	c.proxy.Delay(slowCommit)
 	o.saturated = c.saturate(2*batch, 3*time.Second)
 	if len(c.counts) != 1 && c.measures() {
-		c.t.Errorf("although all that ask can wait, they are told %v", c.counts)
+		c.t.Errorf("although there is room for all requests to wait, the answers are %v", c.counts)
 	}
 
 	c.forget()
@@ -173,11 +174,11 @@ func (c *crush) overload(batch int, d, usual time.Duration) (o overloaded) {
 	o.accepted = c.acceptedPerSecond(began, began.Add(d))
 	for said, n := range c.counts {
 		if said != "202" && said != "503 busy" {
-			c.t.Errorf("%d are told %s", n, said)
+			c.t.Errorf("%d answers are %s", n, said)
 		}
 	}
 	if n := c.counts["503 busy"]; n < c.counts["202"] && c.measures() {
-		c.t.Errorf("it was no overload: %d were refused and %d accepted", n, c.counts["202"])
+		c.t.Errorf("this was not an overload: %d were refused and %d accepted", n, c.counts["202"])
 	}
 	o.refusal = quantile(c.took["503 busy"], 0.99)
 	o.acceptance = quantile(c.took["202"], 1)
@@ -195,7 +196,7 @@ func (c *crush) overload(batch int, d, usual time.Duration) (o overloaded) {
 			return o
 		}
 		if time.Since(began) > testwait.Limit {
-			c.t.Errorf("%s later they are told %v, within %s", testwait.Limit, c.counts, quantile(c.took["202"], 1))
+			c.t.Errorf("%s later the answers are %v, within %s", testwait.Limit, c.counts, quantile(c.took["202"], 1))
 			return o
 		}
 	}
@@ -206,12 +207,12 @@ func TestTimingThreeTimesWhatCanBeAccepted(t *testing.T) {
 	const batch = 40 // 160 a second
 	c := newCrush(t, batch)
 	o := c.overload(batch, 4*time.Second, time.Second)
-	// How fast commits are is the benchmark's business: here it counts that they
-	// are full, but for the first and the last.
+	// The benchmark measures how fast commits are. Here, all commits but the
+	// first and the last must be full.
 	if c.measures() && (o.batch < 0.8*batch || o.accepted < 0.5*o.saturated) {
-		t.Errorf("%.0f/s were accepted under overload, %.0f in a commit, and %.0f/s can be", o.accepted, o.batch, o.saturated)
+		t.Errorf("%.0f/s were accepted under overload, %.0f per commit; %.0f/s is possible", o.accepted, o.batch, o.saturated)
 	}
-	// Who is refused only at its turn has waited for three seconds.
+	// A request that is refused only at its turn has waited for three seconds.
 	testwait.Promised(t, "a refusal", o.refusal, 2*time.Second)
 	// The wait for a commit to begin, the commit, and time for a busy machine.
 	testwait.Promised(t, "the slowest acceptance", o.acceptance, commitTimeout+slowCommit+time.Second)
@@ -223,8 +224,8 @@ func TestTimingThreeTimesWhatCanBeAccepted(t *testing.T) {
 	pgtest.RequireSound(t, c.url)
 }
 
-// BenchmarkOverload is a minute of it: -benchtime 1x. docs/operations.md has the
-// numbers.
+// BenchmarkOverload runs a minute of overload: use -benchtime 1x.
+// docs/operations.md has the numbers.
 func BenchmarkOverload(b *testing.B) {
 	const batch = 100 // 400 a second
 	for b.Loop() {
@@ -237,7 +238,7 @@ func BenchmarkOverload(b *testing.B) {
 			b.Errorf("a refusal took %s", o.refusal)
 		}
 		if o.acceptance > commitTimeout+slowCommit {
-			b.Errorf("somebody was accepted after %s", o.acceptance)
+			b.Errorf("an acceptance took %s", o.acceptance)
 		}
 		c.api.requireQuiet()
 		b.ReportMetric(0, "ns/op")

@@ -17,7 +17,7 @@ import (
 	"github.com/lastseat/lastseat/internal/testwait"
 )
 
-// told is what somebody was told.
+// told is the body of an answer.
 type told struct {
 	ID     uuid.UUID `json:"id"`
 	Ticket int64     `json:"ticket"`
@@ -25,10 +25,10 @@ type told struct {
 	Final  bool      `json:"final"`
 }
 
-// rush has people ask for seats of a run over HTTP, in turn at the APIs, and
-// calls halfway once when half of them were answered. An answer that does not
-// come is asked for again with the same Idempotency-Key. It returns what each
-// was told with 202.
+// rush has people ask for seats of a run over HTTP, at each of the APIs in
+// turn, and calls halfway once half of them have an answer. A client without an
+// answer asks again with the same Idempotency-Key. It returns every person's
+// 202.
 func (s *site) rush(run string, people int, apis []*process, halfway func()) []told {
 	s.t.Helper()
 	var answered atomic.Int64
@@ -49,7 +49,7 @@ func (s *site) rush(run string, people int, apis []*process, halfway func()) []t
 						s.t.Errorf("person %d gave up: %v", n, err)
 						break
 					}
-					time.Sleep(50 * time.Millisecond) //nolint:forbidigo // as a client does that asks again
+					time.Sleep(50 * time.Millisecond) //nolint:forbidigo // a client pauses before it asks again
 				}
 				if answered.Add(1) >= int64(people/2) {
 					once.Do(halfway)

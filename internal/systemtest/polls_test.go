@@ -16,18 +16,18 @@ import (
 	"github.com/lastseat/lastseat/internal/testwait"
 )
 
-// held is what was seen while people waited with a poll each, and when all of
-// them were told.
+// held is what was observed while each person held a poll, and when all of them
+// were answered.
 type held struct {
-	memory float64       // MiB that the api held, more than before
+	memory float64       // how much more the api held than before, in MiB
 	cpu    float64       // percent of a core that the api used
-	post   time.Duration // the longest that one of 30 others waited who asked for a seat meanwhile
+	post   time.Duration // the longest of 30 requests for a seat meanwhile
 	told   time.Duration // from a decision to its answer, at most
 	all    time.Duration // from the first decision to the last answer
 }
 
-// hold has so many people poll at once, each on a connection of their own, looks
-// at the api while they wait, and has a worker decide all of them.
+// hold has this many people poll at once, each on a connection of its own. It
+// measures the api while they wait, and then has a worker decide all of them.
 func hold(t testing.TB, people int) (h held) {
 	t.Helper()
 	letOpen(t, uint64(people)*8/7+1000) // an eighth of the api's connections holds no poll
@@ -58,7 +58,7 @@ func hold(t testing.TB, people int) (h held) {
 	testwait.Until(t, "all polls are held", func() bool { return api.metric("lastseat_people_waiting") == float64(people) })
 	h.memory = api.memory() - before
 	began, used := time.Now(), api.cpu()
-	time.Sleep(6 * time.Second) //nolint:forbidigo // in which it looks at everybody twice
+	time.Sleep(6 * time.Second) //nolint:forbidigo // the api reads all held registrations twice in this time
 	h.cpu = 100 * float64(api.cpu()-used) / float64(time.Since(began))
 	h.post = s.speed(api, 1000)
 
@@ -78,7 +78,7 @@ func hold(t testing.TB, people int) (h held) {
 			}
 			at := time.Now()
 			if err != nil || answer.StatusCode != http.StatusOK || !r.Final {
-				t.Errorf("somebody who waited was told %+v, %v", r, err)
+				t.Errorf("a poll was answered %+v, %v", r, err)
 				return
 			}
 			mu.Lock()
@@ -105,8 +105,8 @@ func hold(t testing.TB, people int) (h held) {
 	return h
 }
 
-// letOpen makes sure that this process, and so those that it starts, may have so
-// many connections.
+// letOpen raises the limit on open files of this process, and so of the
+// programs that it starts.
 func letOpen(t testing.TB, files uint64) {
 	t.Helper()
 	var limit syscall.Rlimit
@@ -118,7 +118,7 @@ func letOpen(t testing.TB, files uint64) {
 	}
 	limit.Cur, limit.Max = files, max(limit.Max, files)
 	if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
-		t.Fatalf("this needs %d open files, see ulimit -n: %v", files, err)
+		t.Fatalf("the test needs %d open files; raise ulimit -n: %v", files, err)
 	}
 }
 
@@ -126,9 +126,9 @@ func TestTimingPollsOfACrowd(t *testing.T) {
 	testwait.ParallelUnlessTiming(t)
 	const people = 2000
 	h := hold(t, people)
-	// Bounds by cause, on a machine that runs other tests: a goroutine and two
-	// buffers each, not a copy of something large; a few reads in three seconds,
-	// not one per person; and nobody hears of it only by the look every three
+	// The bounds leave room for a machine that runs other tests. They fail if a
+	// poll costs more than a goroutine and two buffers, if each poll causes
+	// reads of its own, or if polls are answered only by the look every three
 	// seconds.
 	if h.memory > people*100/1024. {
 		t.Errorf("%d polls hold %.0f MiB", people, h.memory)
@@ -140,8 +140,8 @@ func TestTimingPollsOfACrowd(t *testing.T) {
 	testwait.Promised(t, "telling all", h.all, 6*time.Second)
 }
 
-// BenchmarkPolls holds 8000 polls: -benchtime 1x. docs/operations.md has the
-// numbers.
+// BenchmarkPolls holds 8000 polls: use -benchtime 1x. docs/operations.md has
+// the numbers.
 func BenchmarkPolls(b *testing.B) {
 	const people = 8000
 	for b.Loop() {

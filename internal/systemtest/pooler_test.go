@@ -12,9 +12,9 @@ import (
 	"github.com/lastseat/lastseat/internal/testwait"
 )
 
-// TestARushThroughATransactionPooler: with prepared_statements false and a direct
-// lock_url, everything works behind Debian's pgbouncer as it does without one,
-// also when it hands a session to many.
+// TestARushThroughATransactionPooler checks that with prepared_statements false
+// and a direct lock_url, everything works behind Debian's pgbouncer as it does
+// without, even when pgbouncer gives one session to many clients.
 func TestARushThroughATransactionPooler(t *testing.T) {
 	t.Parallel()
 	const people, seats = 300, 30
@@ -29,8 +29,8 @@ func TestARushThroughATransactionPooler(t *testing.T) {
 	s.requireSettled("a", seats, told)
 }
 
-// throughPooler returns what the programs need in their environment to work behind
-// a pooler of their own.
+// throughPooler starts a pooler and returns the environment with which the
+// programs use it.
 func throughPooler(t *testing.T, url string, settings ...string) []string {
 	t.Helper()
 	return []string{
@@ -40,7 +40,8 @@ func throughPooler(t *testing.T, url string, settings ...string) []string {
 	}
 }
 
-// TestAStartInTheWrongMode is refused by the name of the setting to change.
+// TestAStartInTheWrongMode checks that a program with the wrong pooling mode
+// does not start, and names the setting to change.
 func TestAStartInTheWrongMode(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)

@@ -20,7 +20,7 @@ import (
 func TestPrograms(t *testing.T) {
 	t.Parallel()
 
-	t.Run("serve on after SIGTERM until balancers have noticed, and hold nobody", func(t *testing.T) {
+	t.Run("keep serving after SIGTERM until balancers have noticed, and hold no poll", func(t *testing.T) {
 		t.Parallel()
 		s := newSite(t)
 		enrolltest.OpenRun(t, pgtest.Open(t, s.url), "a", nil)
@@ -64,7 +64,7 @@ func TestPrograms(t *testing.T) {
 		testwait.Receive(t, "it ends", api.exited)
 	})
 
-	t.Run("outlive SIGHUP and the reader of their log", func(t *testing.T) {
+	t.Run("survive SIGHUP and the end of their log's reader", func(t *testing.T) {
 		t.Parallel()
 		s := newSite(t)
 		for _, program := range []string{"api", "worker"} {
@@ -75,7 +75,7 @@ func TestPrograms(t *testing.T) {
 		}
 	})
 
-	t.Run("say all that is wrong with their configuration, and exit with 1", func(t *testing.T) {
+	t.Run("report every fault of their configuration, and exit with 1", func(t *testing.T) {
 		t.Parallel()
 		for _, program := range []string{"api", "worker"} {
 			code, out := runProgram(t, []string{"LASTSEAT_LOG_LEVEL=loud", "LASTSEAT_TYPO=1"}, program)
@@ -87,7 +87,7 @@ func TestPrograms(t *testing.T) {
 		}
 	})
 
-	t.Run("explain themselves, and exit with 2 where they are not understood", func(t *testing.T) {
+	t.Run("print their usage, and exit with 2 if they are called wrongly", func(t *testing.T) {
 		t.Parallel()
 		for _, program := range []string{"api", "worker"} {
 			if code, out := runProgram(t, nil, program, "-help"); code != 0 || !strings.Contains(out, "usage: "+program) {
@@ -112,8 +112,8 @@ func TestPrograms(t *testing.T) {
 	})
 }
 
-// TestTimingProgramsThatStop do so in order with status 0, and a held poll gets
-// its answer.
+// TestTimingProgramsThatStop checks that the programs stop in order with status
+// 0, and that a held poll gets its answer.
 func TestTimingProgramsThatStop(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)

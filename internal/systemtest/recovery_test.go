@@ -16,19 +16,23 @@ import (
 	"github.com/lastseat/lastseat/internal/testwait"
 )
 
-// recovery is a fault, and for how long a run's line may stand still because of
-// it, as docs/operations.md says.
+// recovery is a fault, and how long a run's line may stand still because of it,
+// as docs/operations.md says.
 type recovery struct {
 	name   string
 	within time.Duration
-	// proxied workers reach each of their servers through a proxy of their own.
+	// proxied says that the workers reach each server through a proxy of their
+	// own.
 	proxied bool
-	// ownPostgres is for faults that everybody else on the server would feel.
+	// ownPostgres says that the fault would affect other tests on a shared
+	// server.
 	ownPostgres bool
-	// tested elsewhere, most in TestTimingARushInWhich: the benchmark alone has it here.
+	// tested says that another test covers the fault, mostly
+	// TestTimingARushInWhich. Here it is only for the benchmark.
 	tested bool
-	// fault happens while requests trickle in. w has the run's lane. It returns
-	// the instant from which the line is to move, by the database's clock.
+	// fault makes the fault while requests trickle in. w has the run's lane. It
+	// returns the instant from which the line must move, by the database's
+	// clock.
 	fault func(s *stage, w *worker) time.Time
 }
 
@@ -61,7 +65,7 @@ var recoveries = []recovery{
 			SELECT pg_terminate_backend(pid) FROM pg_locks
 			WHERE locktype = 'advisory' AND granted AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`)
 		if len(ended) == 0 {
-			s.t.Error("nobody holds a lane lock")
+			s.t.Error("no session holds a lane lock")
 		}
 		return from
 	}},
@@ -73,14 +77,14 @@ var recoveries = []recovery{
 	{name: "Redis killed, back empty after a second", within: 3 * time.Second, tested: true, fault: func(s *stage, _ *worker) time.Time {
 		from := s.now()
 		s.redis.Kill()
-		time.Sleep(time.Second) //nolint:forbidigo // for so long there is no Redis
+		time.Sleep(time.Second) //nolint:forbidigo // Redis is away this long
 		s.redis.Restart()
 		return from
 	}},
 	{name: "Redis hangs for five seconds", within: 3 * time.Second, fault: func(s *stage, _ *worker) time.Time {
 		from := s.now()
 		s.redis.Freeze()
-		time.Sleep(5 * time.Second) //nolint:forbidigo // for so long it hangs
+		time.Sleep(5 * time.Second) //nolint:forbidigo // it hangs this long
 		s.redis.Thaw()
 		return from
 	}},
@@ -91,8 +95,8 @@ var recoveries = []recovery{
 	}},
 }
 
-// BenchmarkRecovery measures, fault by fault, for how long a run's line stands
-// still: -benchtime 10x is ten rounds of each. docs/operations.md has the numbers.
+// BenchmarkRecovery measures for each fault how long a run's line stands still.
+// -benchtime 10x means ten rounds of each. docs/operations.md has the numbers.
 func BenchmarkRecovery(b *testing.B) {
 	for _, r := range recoveries {
 		b.Run(strings.ReplaceAll(r.name, ",", ""), func(b *testing.B) {
@@ -122,21 +126,21 @@ func TestTimingALineMovesAgainAfter(t *testing.T) {
 		t.Run(r.name, func(t *testing.T) {
 			t.Parallel()
 			s := newStage(t, r)
-			// Three times what is promised of a machine that has time. A cause that was
-			// overlooked costs more than that, such as a connection that nobody misses.
+			// Three times what is promised on an idle machine. An overlooked
+			// cause, such as a connection that is dead without notice, costs
+			// more than that.
 			testwait.Promised(t, "the line moving again", s.standstill(r), 3*r.within)
 			pgtest.RequireSound(t, s.url)
 		})
 	}
 }
 
-// stage is a site with an api and the store of the test, for rounds with two
-// workers each.
+// stage is a site with an api and a store, for rounds with two workers each.
 type stage struct {
 	*site
 	api    *process
 	store  *postgres.Store
-	server *pgtest.Server // nil = everybody's
+	server *pgtest.Server // nil = the shared one
 	rounds int
 }
 
@@ -160,7 +164,7 @@ func (s *stage) now() time.Time {
 	return pgtest.Query[time.Time](s.t, s.url, `SELECT clock_timestamp()`)[0]
 }
 
-// worker is one with the proxies it reaches its servers through, if it has any.
+// worker is a worker with its proxies to Postgres and Redis, if it has any.
 type worker struct {
 	*process
 	postgres, locks, redis *pgtest.Proxy
@@ -178,10 +182,9 @@ func (s *stage) worker(proxied bool) *worker {
 }
 
 // standstill makes the fault while 50 requests a second arrive for one run, and
-// returns for how long its line stood still: the longest time, from the instant
-// of the fault on, in which nothing was decided, or in which somebody who had
-// been accepted waited for the decision, whichever is longer. The clock is the
-// database's, which writes both instants.
+// returns how long its line stood still: from the fault on, the longest time
+// without a decision, or the longest wait of an accepted request for its
+// decision, whichever is longer. Both are measured by the database's clock.
 func (s *stage) standstill(r recovery) time.Duration {
 	s.t.Helper()
 	s.rounds++
@@ -195,7 +198,7 @@ func (s *stage) standstill(r recovery) time.Duration {
 		w = workers[1]
 	}
 	from := r.fault(s, w)
-	time.Sleep(6 * time.Second) //nolint:forbidigo // whoever might notice late has noticed by then
+	time.Sleep(6 * time.Second) //nolint:forbidigo // even the slowest part has noticed by then
 	stop()
 	testwait.Until(s.t, "the line is decided", func() bool {
 		return pgtest.Query[bool](s.t, s.url, `
@@ -223,9 +226,9 @@ func (s *stage) decided(run string) int64 {
 	return pgtest.Query[int64](s.t, s.url, `SELECT settled_ticket FROM runs WHERE slug = $1`, run)[0]
 }
 
-// trickle asks for a seat of the run 50 times a second, whatever became of those
-// before, until the function that it returns is called, which waits for the
-// answers. Each must be 202, or 503 where refused allows that.
+// trickle asks for a seat of the run 50 times a second, without waiting for
+// earlier answers, until the function that it returns is called. That function
+// waits for the answers. Each must be 202, or 503 if refused allows it.
 func (s *stage) trickle(run string, refused bool) (stop func()) {
 	done := make(chan struct{})
 	var asking sync.WaitGroup

@@ -1,4 +1,4 @@
-// Package systemtest starts the real programs as processes and kills, freezes
+// Package systemtest starts the real programs as processes, and kills, freezes
 // and restarts them while people ask for seats.
 package systemtest
 
@@ -21,7 +21,7 @@ import (
 	"github.com/lastseat/lastseat/internal/testwait"
 )
 
-// bin is the folder with the programs, built once.
+// bin is the folder with the programs, which are built once.
 var bin string
 
 func TestMain(m *testing.M) {
@@ -39,8 +39,8 @@ func TestMain(m *testing.M) {
 	}())
 }
 
-// buildPrograms builds api and worker into a folder, with more arguments if they
-// are to be other than those that are deployed.
+// buildPrograms builds api and worker into a folder. The arguments are flags
+// for go build, for programs that differ from the deployed ones.
 func buildPrograms(dir string, more ...string) error {
 	args := append([]string{"build", "-buildvcs=false", "-o", dir + "/"}, more...)
 	out, err := exec.Command("go", append(args, "../../cmd/api", "../../cmd/worker")...).CombinedOutput()
@@ -55,10 +55,10 @@ type site struct {
 	t     testing.TB
 	url   string
 	redis *redistest.Server
-	env   []string // of the programs, more than what start gives them
-	files int      // the programs' limit on open files, 0 = that of the tests
+	env   []string // additional environment of the programs
+	files int      // the programs' limit on open files; 0 = the tests' limit
 
-	promised time.Duration // in which a line is decided after the last answer; 0 = nothing is promised
+	promised time.Duration // how soon after the last answer a line must be decided; 0 = no promise
 }
 
 func newSite(t testing.TB) *site {
@@ -66,7 +66,7 @@ func newSite(t testing.TB) *site {
 	return &site{t: t, url: pgtest.URL(t), redis: redistest.Start(t)}
 }
 
-// process is a program that runs.
+// process is a running program.
 type process struct {
 	t         testing.TB
 	cmd       *exec.Cmd
@@ -78,7 +78,7 @@ type process struct {
 	errors []string // the lines that it logged as errors
 }
 
-// listening is what a program logs once it listens.
+// listening is the log line of a program that listens.
 type listening struct {
 	Level string `json:"level"`
 	Msg   string `json:"msg"`
@@ -86,8 +86,8 @@ type listening struct {
 	Admin string `json:"admin"`
 }
 
-// start starts api or worker, with more in its environment if that is given, and
-// waits until it is ready.
+// start starts api or worker with additional environment, and waits until it is
+// ready.
 func (s *site) start(program string, env ...string) *process {
 	s.t.Helper()
 	p := s.launch(filepath.Join(bin, program), env...)
@@ -97,7 +97,7 @@ func (s *site) start(program string, env ...string) *process {
 	return p
 }
 
-// launch starts the program at path, with more of an environment.
+// launch starts the program at path with additional environment.
 func (s *site) launch(path string, env ...string) *process {
 	s.t.Helper()
 	cmd := exec.Command(path)
@@ -129,8 +129,8 @@ func (s *site) launch(path string, env ...string) *process {
 	return p
 }
 
-// becomesReady waits until the program is ready, or returns false when it has
-// ended before.
+// becomesReady waits until the program is ready. It returns false if the
+// program ends first.
 func (p *process) becomesReady() bool {
 	p.t.Helper()
 	select {
@@ -153,7 +153,7 @@ func (p *process) becomesReady() bool {
 	return ready
 }
 
-// read finds out where the program listens, and keeps its errors.
+// read reads the program's log: the addresses it listens on, and the errors.
 func (p *process) read(out io.Reader) {
 	for lines := bufio.NewScanner(out); lines.Scan(); {
 		var l listening
@@ -171,7 +171,8 @@ func (p *process) read(out io.Reader) {
 	close(p.exited)
 }
 
-// status returns how the operators' listener answers, 0 if it does not.
+// status returns the status of an answer of the admin listener, or 0 if there
+// is none.
 func (p *process) status(path string) int {
 	answer, err := http.Get("http://" + p.Admin + path)
 	if err != nil {
@@ -183,22 +184,22 @@ func (p *process) status(path string) int {
 
 func (p *process) signal(sig syscall.Signal) { _ = p.cmd.Process.Signal(sig) }
 
-// stop ends the program in order, which must be a success.
+// stop stops the program with SIGTERM, and requires exit status 0.
 func (p *process) stop() {
 	p.t.Helper()
 	p.signal(syscall.SIGTERM)
 	select {
 	case <-p.exited:
 	case <-time.After(testwait.Limit):
-		p.t.Fatal("it does not stop")
+		p.t.Fatal("the program does not stop")
 	}
 	if code := p.cmd.ProcessState.ExitCode(); code != 0 {
 		p.t.Errorf("exit status %d", code)
 	}
 }
 
-// requireSettled waits until the run's line is decided, and
-// checks it against the rules and against what people were told.
+// requireSettled waits until the run's line is decided, and checks it against
+// the rules and against the clients' answers.
 func (s *site) requireSettled(run string, seats int, answers []told) {
 	s.t.Helper()
 	s.requireDecided(run)
@@ -210,17 +211,17 @@ func (s *site) requireSettled(run string, seats int, answers []told) {
 	told := make(map[int64]bool)
 	for n, a := range answers {
 		if told[a.Ticket] {
-			s.t.Errorf("two people were told ticket %d", a.Ticket)
+			s.t.Errorf("two people got ticket %d", a.Ticket)
 		}
 		told[a.Ticket] = true
 		if !line[fmt.Sprintf("%s %d", a.ID, a.Ticket)] {
-			s.t.Errorf("person %d was told ticket %d, and the line does not have it", n, a.Ticket)
+			s.t.Errorf("person %d got ticket %d, which the line does not have", n, a.Ticket)
 		}
 	}
 	if len(line) != len(answers) {
 		s.t.Errorf("%d requests are in the line for %d people", len(line), len(answers))
 	}
-	// The first who asked are the first served.
+	// The seats belong to the smallest tickets.
 	if last := pgtest.Query[int64](s.t, s.url, `SELECT max(ticket) FROM requests WHERE status = 'confirmed'`)[0]; last != int64(seats) {
 		s.t.Errorf("the last ticket with a seat is %d, want %d", last, seats)
 	}
