@@ -43,7 +43,7 @@ const Promises = `order: who asked first is served first. after failures: once s
 receipt: what was answered is not lost, whatever stops next, and is decided.
 status: where one stands, from the first moment on. record: refusals are kept, as durable as seats.
 survival: within seconds it goes on by itself when a process was killed.
-last seats: they go to somebody, even if who was about to get one fails.`
+last seats: they go to other people, even if the request that was about to get one fails.`
 
 // Ceiling is the name of the contender that decides nothing.
 const Ceiling = "ceiling"

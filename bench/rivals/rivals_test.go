@@ -153,7 +153,7 @@ func TestRivalsInARush(t *testing.T) {
 	}
 }
 
-// A person who asks again keeps the seat and gets no second one.
+// A person that asks again keeps the seat and gets no second one.
 func TestRivalsSeatEachPersonOnce(t *testing.T) {
 	t.Parallel()
 	for _, c := range All {

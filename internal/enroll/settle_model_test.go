@@ -40,8 +40,8 @@ func TestSettleAgreesWithTheModel(t *testing.T) {
 		"confirmed ", "waitlisted ", "cancelled ", "cancelled removed", "cancelled called_off", "not_promoted ",
 		"rejected full", "rejected waitlist_too_long", "rejected already_registered", "rejected called_off", "done ", "done no_effect",
 		"told confirmed", "told waitlisted", "told promoted", "told not_promoted", "told cancelled", "told called_off", "told full", "told already_registered",
-		"queued to cancelled", "queued to promoted", "waitlisted to promoted to cancelled", "over capacity", "late cancel before somebody who waits",
-		"late register is seated before somebody who waits", "late register is refused, with room on the list", "late resize before somebody who waits",
+		"queued to cancelled", "queued to promoted", "waitlisted to promoted to cancelled", "over capacity", "late cancel, and people wait",
+		"late register is seated, and people wait", "late register is refused, with room on the list", "late resize, and people wait",
 	}}
 	often(t, seen, func(t *rapid.T) {
 		c := drawCourse(t)
@@ -57,9 +57,9 @@ func TestSettleAgreesWithTheModel(t *testing.T) {
 			model.Settle(r)
 			note := func(what string, is bool) { saw[what] = saw[what] || is }
 			o := model.Outcome(r.Ticket)
-			note("late cancel before somebody who waits", waits && gives && model.SeatFree())
-			note("late resize before somebody who waits", waits && r.Kind == enroll.Resize && model.SeatFree())
-			note("late register is seated before somebody who waits", waits && o.Status == enroll.Confirmed)
+			note("late cancel, and people wait", waits && gives && model.SeatFree())
+			note("late resize, and people wait", waits && r.Kind == enroll.Resize && model.SeatFree())
+			note("late register is seated, and people wait", waits && o.Status == enroll.Confirmed)
 			note("late register is refused, with room on the list", room && o.Reason == enroll.Full)
 			saw["over capacity"] = saw["over capacity"] || model.Capacity != nil && model.Taken() > *model.Capacity
 		}

@@ -30,7 +30,7 @@ func (c *counted) ListsToEnd(ctx context.Context) ([]string, error) {
 	return c.Ledger.ListsToEnd(ctx)
 }
 
-// waitInVain creates a run without seats, and has somebody wait for one.
+// waitInVain creates a run without seats, and lets a person wait for one.
 func waitInVain(t *testing.T, s *postgres.Store, slug string) {
 	t.Helper()
 	now := time.Now()

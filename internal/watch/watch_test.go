@@ -121,7 +121,7 @@ func TestWait(t *testing.T) {
 		}
 	})
 
-	t.Run("ends without another read for who is decided", func(t *testing.T) {
+	t.Run("ends without another read once it is decided", func(t *testing.T) {
 		t.Parallel()
 		l := newLine(t, 1)
 		l.settle()
@@ -135,7 +135,7 @@ func TestWait(t *testing.T) {
 		}
 	})
 
-	t.Run("ends for everybody, and for who comes later, when the watch ends", func(t *testing.T) {
+	t.Run("ends for all polls, later ones included, when the watch ends", func(t *testing.T) {
 		t.Parallel()
 		l := newLine(t, 1)
 		l.reader.after = l.End
@@ -147,7 +147,7 @@ func TestWait(t *testing.T) {
 		}
 	})
 
-	t.Run("refuses whoever would be too many, and nobody else", func(t *testing.T) {
+	t.Run("refuses the polls beyond the limit, and no others", func(t *testing.T) {
 		t.Parallel()
 		l := newLine(t, 2)
 		ctx, cancel := context.WithCancel(t.Context())

@@ -45,7 +45,7 @@ func (s *system) judge(ctx context.Context, p plan, o observations) (*result, er
 		}
 	}
 	if r.SlowestRecovery > float64(slowRecovery.Milliseconds()) {
-		r.Addf("somebody waited %.0f ms although nothing was wrong any more", r.SlowestRecovery)
+		r.Addf("a person waited %.0f ms although nothing was wrong any more", r.SlowestRecovery)
 	}
 	r.addDelivery(verify.Deliver(outbox, o.mails, r.faultCount()))
 	return r, nil

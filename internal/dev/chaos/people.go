@@ -117,7 +117,7 @@ func (p *people) act(ctx, admission context.Context) error {
 	return g.Wait()
 }
 
-// newSubmission returns the submission of a new person, or of one who has asked
+// newSubmission returns the submission of a new person, or of one that has asked
 // before.
 func (run *run) newSubmission(r *rand.Rand) *clients.Submission {
 	run.mu.Lock()

@@ -47,7 +47,7 @@ func (f *Folder) clusterHome(credential *syscall.Credential, program string, log
 		return f.Path, nil
 	}
 	if err := cluster.CanRun(credential, program, "/"); err != nil {
-		return "", fmt.Errorf("user %d, who is to run Postgres in place of root, cannot start %s: %w", credential.Uid, program, err)
+		return "", fmt.Errorf("user %d, which is to run Postgres in place of root, cannot start %s: %w", credential.Uid, program, err)
 	}
 	if cluster.CanRun(credential, program, f.Path) == nil {
 		return f.Path, nil
@@ -58,7 +58,7 @@ func (f *Folder) clusterHome(credential *syscall.Credential, program string, log
 			return spare, nil
 		}
 	}
-	return "", fmt.Errorf("user %d, who is to run Postgres in place of root, can enter neither %s nor any of %s", credential.Uid, f.Path, f.spares())
+	return "", fmt.Errorf("user %d, which is to run Postgres in place of root, can enter neither %s nor any of %s", credential.Uid, f.Path, f.spares())
 }
 
 // spares returns the places outside the project where the cluster may lie, none

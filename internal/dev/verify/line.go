@@ -43,7 +43,7 @@ func Line(run Run, l Ledger) *Result {
 		text  string
 	}{
 		{r.Undecided, "requests undecided"}, {r.Oversold, "seats given that were not there"},
-		{r.OutOfOrder, "seats that belong to somebody else"}, {r.DuplicatesSeated, "second seats or places for one person"},
+		{r.OutOfOrder, "seats that belong to other people"}, {r.DuplicatesSeated, "second seats or places for one person"},
 		{r.PromotedOutOfOrder, "people promoted who were not the first on the list"},
 	} {
 		if bad.count > 0 {

@@ -80,7 +80,7 @@ func TestLineFindsWhatIsWrong(t *testing.T) {
 				l.Mails = append(l.Mails, MailRow{5, enroll.MailConfirmed})
 				l.move(5)
 			},
-			"1 seats that belong to somebody else", func(r *Result) int { return r.OutOfOrder },
+			"1 seats that belong to other people", func(r *Result) int { return r.OutOfOrder },
 		}, {
 			"seated while others wait", func(l *Ledger) {
 				l.at(5).Status, l.at(5).Reason = enroll.Confirmed, ""
@@ -99,7 +99,7 @@ func TestLineFindsWhatIsWrong(t *testing.T) {
 			},
 			"1 people promoted who were not the first on the list", func(r *Result) int { return r.PromotedOutOfOrder },
 		}, {
-			"the wrong one promoted, who has cancelled since", func(l *Ledger) { l.mail(3, enroll.MailPromoted).Ticket = 4 },
+			"the wrong person promoted, and cancelled since", func(l *Ledger) { l.mail(3, enroll.MailPromoted).Ticket = 4 },
 			"1 people promoted who were not the first on the list", func(r *Result) int { return r.PromotedOutOfOrder },
 		}, {
 			"nobody promoted", func(l *Ledger) {
@@ -110,7 +110,7 @@ func TestLineFindsWhatIsWrong(t *testing.T) {
 			},
 			"1 seats were given, 2 belong", func(r *Result) int { return r.MailsMissing },
 		}, {
-			"promoted by somebody who was late", func(l *Ledger) { l.at(14).Late = true },
+			"promoted by a late request", func(l *Ledger) { l.at(14).Late = true },
 			"ticket 12 is confirmed, and by the rules it is waitlisted", nil,
 		}, {
 			"refused with room on the list", func(l *Ledger) { l.at(4).Status, l.at(4).Reason = enroll.Rejected, enroll.Full },

@@ -46,7 +46,7 @@ func (r *Result) FindLost(submissions []*clients.Submission, changes []clients.A
 func (r *Result) FindOvertaken(submissions []*clients.Submission) {
 	if n := overtakers(submissions); n > 0 {
 		r.OutOfOrder += n
-		r.Addf("%d people have a smaller ticket than somebody who had an answer before they asked", n)
+		r.Addf("%d people have a smaller ticket than a person with an answer from before they asked", n)
 	}
 }
 

@@ -8,7 +8,7 @@
 //	expectation.go what belongs there, by the rules
 //	line.go        the line, its seats and places, its mails
 //	answers.go     what people were told
-//	order.go       what was lost, and who overtook whom
+//	order.go       what was lost, and what overtook
 //	mail.go        the outbox and the mails that arrived
 //	change.go      moved runs and corrected addresses
 //	recovery.go    how long lines stood still
