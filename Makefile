@@ -19,10 +19,10 @@ ARGS     ?=
 
 # Builds a program and becomes it, so that signals and exit statuses pass. It is
 # built under another name first: the old one may be running, or another make may
-# be building the same.
+# be building the same. It is told the number of this make, with which it ends.
 program = mkdir -p .dev/bin && new=.dev/bin/$(1).$$$$ && \
 	{ $(GO) build -buildvcs=false -o $$new $(2) && mv -f $$new .dev/bin/$(1) || { rm -f $$new; exit 1; }; } && \
-	exec .dev/bin/$(1)
+	LASTSEAT_DEV_MAKE=$$PPID exec .dev/bin/$(1)
 dev = $(call program,dev,./cmd/dev)
 bench = $(call program,bench,./bench/cmd/bench)
 

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -29,8 +28,6 @@ func (f *Folder) StartRedis(ctx context.Context, g *proc.Group, program string) 
 			Stdout: log,
 			Stderr: log,
 			Grace:  5 * time.Second,
-			// It has nothing to lose, and SIGKILL also ends it while it is frozen.
-			OrphanSignal: syscall.SIGKILL,
 		})
 		if err != nil {
 			return nil, err

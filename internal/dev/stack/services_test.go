@@ -84,10 +84,10 @@ func TestServices_keep_data_after_a_dirty_stop(t *testing.T) {
 
 	// What is left is a postmaster.pid. Its number now belongs to another process.
 	other := exec.Command("sleep", "600")
-	if err := other.Start(); err != nil {
+	if err := proc.StartGuarded(other, syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = other.Process.Kill(); _ = other.Wait() }()
+	defer func() { _ = other.Process.Kill(); _ = proc.WaitGuarded(other) }()
 	pidFile := filepath.Join(root, ".dev", "run", cluster.Name, "data", "postmaster.pid")
 	content, err := os.ReadFile(pidFile)
 	if err != nil {
