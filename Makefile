@@ -27,7 +27,7 @@ dev = $(call program,dev,./cmd/dev)
 bench = $(call program,bench,./bench/cmd/bench)
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-timing fuzz rush chaos oversell bench bench-against lint build
+.PHONY: help run test test-timing fuzz rush chaos oversell bench bench-against reset lint build
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -62,6 +62,9 @@ bench: ## lastseat beside the other answers, measured; QUICK=1: a smoke run; CAS
 
 bench-against: ## this tree beside COMMIT=abc123: CPU time per seated person in ROUNDS=10 rushes each, PEOPLE=5000; JSON=1: numbers
 	@$(bench) against -commit=$(COMMIT) -rounds=$(or $(ROUNDS),10) -people=$(or $(PEOPLE),5000) $(if $(SEATS),-seats=$(SEATS)) $(if $(JSON),-json)
+
+reset: ## removes all data of run, rush, chaos, test and bench; refuses while one of them runs
+	@$(dev) reset
 
 lint: ## go vet, gofmt, golangci-lint
 	$(GO) vet ./...

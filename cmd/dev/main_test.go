@@ -36,6 +36,7 @@ func TestRun(t *testing.T) {
 		{args: []string{"help"}, stdout: "usage: dev"},
 		{args: []string{"walk"}, err: proc.ExitUsage, stderr: `unknown command "walk"`},
 		{args: []string{"run", "fast"}, err: proc.ExitUsage, stderr: "takes no arguments"},
+		{args: []string{"reset", "run"}, err: proc.ExitUsage, stderr: "takes no arguments"},
 		{args: []string{"bench"}, err: proc.ExitUsage, stderr: `unknown command "bench"`},
 	} {
 		var stdout, stderr bytes.Buffer
