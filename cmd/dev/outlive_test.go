@@ -77,22 +77,24 @@ func TestTimingNothingOutlivesItsCommand(t *testing.T) {
 	}
 	given := redistest.Start(t) // it must outlive what uses it
 	t.Run("kill", func(t *testing.T) {
-		for name, credential := range users {
-			for _, c := range wanted {
-				t.Run(name+"/"+c.args[0], func(t *testing.T) {
-					t.Parallel()
-					p := newProject(t, tools, credential)
-					if c.args[0] == "run" {
-						p.env = append(p.env, "LASTSEAT_REDIS_URL="+given.URL())
-					}
-					for _, kill := range c.kills {
-						p.killDuring(c, kill)
-					}
-					if out, err := p.make("reset"); err != nil {
-						t.Errorf("make reset: %v\n%s", err, out)
-					}
-				})
-			}
+		for _, c := range wanted {
+			t.Run(c.args[0], func(t *testing.T) {
+				t.Parallel()
+				for name, credential := range users { // one after the other: make run has known ports
+					t.Run(name, func(t *testing.T) {
+						p := newProject(t, tools, credential)
+						if c.args[0] == "run" {
+							p.env = append(p.env, "LASTSEAT_REDIS_URL="+given.URL())
+						}
+						for _, kill := range c.kills {
+							p.killDuring(c, kill)
+						}
+						if out, err := p.make("reset"); err != nil {
+							t.Errorf("make reset: %v\n%s", err, out)
+						}
+					})
+				}
+			})
 		}
 	})
 	if err := given.Client().Ping(t.Context()).Err(); err != nil {
@@ -211,8 +213,8 @@ func (p *project) killDuring(c command, kill string) {
 		}
 		return string(content)
 	}
-	// make is in a group of its own, or what is left of it would end with the shell.
-	script := `set -m; make "$@" & wait`
+	// make is in a group of its own, or what it leaves would end with the shell.
+	script := `setsid make "$@" & wait`
 	shell, err := proc.Start(proc.Command{
 		Name: "sh", Args: append([]string{"sh", "-c", script, "sh"}, c.args...), Dir: p.root, Env: p.env, Credential: p.credential,
 		Stdout: out, Stderr: out,

@@ -54,6 +54,20 @@ func startOther(t *testing.T) (pid int) {
 	return p.PID
 }
 
+// leaveSession is a helper that goes on as a sleep in a session of its own, as the
+// children of Postgres do.
+func leaveSession([]string) error {
+	sleep, err := exec.LookPath("sleep")
+	if err != nil {
+		return err
+	}
+	if _, err := syscall.Setsid(); err != nil {
+		return err
+	}
+	fmt.Println("ready")
+	return syscall.Exec(sleep, []string{"sleep", "600"}, os.Environ())
+}
+
 // numbers reads what startChildren prints.
 func numbers(t *testing.T, line string) (pids []int) {
 	t.Helper()
@@ -74,13 +88,17 @@ func runs(pid int) bool { t := taskOf(pid); return t.pid == pid && !t.zombie }
 func TestGuard_ends_what_a_killed_process_has_started(t *testing.T) {
 	t.Parallel()
 	other := startOther(t) // as a service of the environment
+	program, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
 	dir := t.TempDir()
 	line, kill := devtest.StartHelper(t, "parent", dir,
 		"echo ready; exec sleep 600",
 		"trap '' TERM QUIT; echo ready; while :; do sleep 0.1; done",
 		"echo ready frozen; exec sleep 600",
-		"set -m; sleep 600 & echo ready; wait", // its child is in another group
-		"sleep 600 & echo ready; kill -9 $$",   // its group has lost its leader
+		"LASTSEAT_DEV_TEST_HELPER=session "+program+" & wait", // its child is in another session
+		"sleep 600 & echo ready; kill -9 $$",                  // its group has lost its leader
 	)
 	var all []int
 	for _, pid := range numbers(t, line)[1:] {

@@ -16,7 +16,8 @@ import (
 
 func TestMain(m *testing.M) {
 	devtest.Main(m, map[string]func([]string) error{
-		"parent": startChildren,
+		"parent":  startChildren,
+		"session": leaveSession,
 	})
 }
 
