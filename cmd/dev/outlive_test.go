@@ -175,6 +175,14 @@ func newProject(t *testing.T, tools string, credential *syscall.Credential) *pro
 			}
 		}
 	}
+	t.Cleanup(func() { // what is left after a failure
+		for _, line := range p.left() {
+			pid, _, _ := strings.Cut(line, " ")
+			if n, err := strconv.Atoi(pid); err == nil {
+				_ = syscall.Kill(n, syscall.SIGKILL)
+			}
+		}
+	})
 	p.env = []string{
 		"PATH=" + tools + ":" + os.Getenv("PATH") + ":/usr/sbin", "HOME=" + p.root, "TMPDIR=" + temporary,
 		"CGO_ENABLED=0", "LASTSEAT_DEV_INSTALL=no",
@@ -238,11 +246,15 @@ func (p *project) killDuring(c command, kill string) {
 	if err := syscall.Kill(victims[0], syscall.SIGKILL); err != nil {
 		p.t.Fatal(err)
 	}
-	testwait.Until(p.t, fmt.Sprintf("nothing is left after the end of %s", kill), func() bool {
-		if time.Since(began) > testwait.Limit-time.Second {
-			p.t.Errorf("left are:\n%s\n%s", strings.Join(p.left(), "\n"), said())
+	var left []string
+	defer func() {
+		for _, process := range left {
+			p.t.Errorf("left is %.200s", process)
 		}
-		return len(p.left()) == 0
+	}()
+	testwait.Until(p.t, fmt.Sprintf("nothing is left of make %s after the end of %s", c.args[0], kill), func() bool {
+		left = p.left()
+		return len(left) == 0
 	})
 	testwait.Promised(p.t, fmt.Sprintf("ending make %s after a kill -9 of %s", c.args[0], kill), time.Since(began), 10*time.Second)
 }
