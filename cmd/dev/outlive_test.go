@@ -199,7 +199,8 @@ func newProject(t *testing.T, tools string, credential *syscall.Credential) *pro
 func (p *project) make(args ...string) (string, error) {
 	var out bytes.Buffer
 	err := proc.Run(p.t.Context(), proc.Command{
-		Name: "make", Args: append([]string{"make"}, args...), Dir: p.root, Env: p.env, Credential: p.credential, Stdout: &out, Stderr: &out,
+		Name: "make", Args: append([]string{"make"}, args...), Dir: p.root, Env: p.env, Credential: p.credential,
+		Stdout: &out, Stderr: &out,
 	})
 	return out.String(), err
 }
@@ -224,8 +225,8 @@ func (p *project) killDuring(c command, kill string) {
 	// make is in a group of its own, or what it leaves would end with the shell.
 	script := `setsid make "$@" & wait`
 	shell, err := proc.Start(proc.Command{
-		Name: "sh", Args: append([]string{"sh", "-c", script, "sh"}, c.args...), Dir: p.root, Env: p.env, Credential: p.credential,
-		Stdout: out, Stderr: out,
+		Name: "sh", Args: append([]string{"sh", "-c", script, "sh"}, c.args...), Dir: p.root, Env: p.env,
+		Credential: p.credential, Stdout: out, Stderr: out,
 	})
 	if err != nil {
 		p.t.Fatal(err)
@@ -256,7 +257,8 @@ func (p *project) killDuring(c command, kill string) {
 		left = p.left()
 		return len(left) == 0
 	})
-	testwait.Promised(p.t, fmt.Sprintf("ending make %s after a kill -9 of %s", c.args[0], kill), time.Since(began), 10*time.Second)
+	what := fmt.Sprintf("ending make %s after a kill -9 of %s", c.args[0], kill)
+	testwait.Promised(p.t, what, time.Since(began), 10*time.Second)
 }
 
 // below returns the descendants of a process whose command line has the text, the
@@ -288,7 +290,8 @@ func (p *project) left() (lines []string) {
 		environ, _ := os.ReadFile(path + "/environ") // it may have ended, as before the next two
 		dir, _ := os.Readlink(path + "/cwd")
 		line := commandLine(filepath.Base(path))
-		ours := bytes.Contains(environ, []byte("HOME="+p.root+"\x00")) || strings.HasPrefix(dir, p.root) || strings.Contains(line, p.root)
+		ours := bytes.Contains(environ, []byte("HOME="+p.root+"\x00")) || strings.HasPrefix(dir, p.root) ||
+			strings.Contains(line, p.root)
 		if ours && line != "" { // else it is a zombie
 			lines = append(lines, filepath.Base(path)+" "+line)
 		}

@@ -64,7 +64,8 @@ func watch(path string) {
 	if _, err := register.Seek(0, io.SeekStart); err == nil {
 		endAll(childrenIn(register))
 	}
-	_ = os.Remove(path) //nolint:gosec // our own file, from startWatchdog; else the next process that starts a child removes it
+	// If this fails, the next process that starts a child removes it.
+	_ = os.Remove(path) //nolint:gosec // the path comes from startWatchdog
 }
 
 // childrenIn returns the children in a register that have not ended.
