@@ -24,7 +24,7 @@ dev   = exec cmd/dev/start.sh dev
 bench = exec cmd/dev/start.sh bench
 
 .DEFAULT_GOAL := help
-.PHONY: help run info test test-timing fuzz rush chaos oversell bench bench-against lint build
+.PHONY: help run info test test-timing fuzz rush chaos oversell bench bench-against reset lint build
 
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -62,6 +62,9 @@ bench: ## measure Lastseat and the other answers; QUICK=1 is a smoke run; CASES=
 
 bench-against: ## compare CPU time per seated person with COMMIT=abc123, in ROUNDS=10 rushes of PEOPLE=5000 each; JSON=1 prints numbers
 	@$(bench) against -commit=$(COMMIT) -rounds=$(or $(ROUNDS),10) -people=$(or $(PEOPLE),5000) $(if $(SEATS),-seats=$(SEATS)) $(if $(JSON),-json)
+
+reset: ## remove all data of run, rush, chaos, test and bench; refuses while one of them runs
+	@$(dev) reset
 
 lint: ## run go vet, gofmt and golangci-lint
 	CGO_ENABLED=0 $(GO) vet ./...

@@ -39,6 +39,7 @@ usage: dev <command> [arguments]
                           seed breaks the same things; -faults is the kinds of faults to make, all if it is empty
   test [go test args]     the whole suite with -race -shuffle=on on a Postgres of its own
   fuzz [-seconds N]       every fuzz test for N seconds (5), one after the other
+  reset                   removes the data of all instances in .dev, unless one of them runs
   help                    this text
 
 environment:
@@ -81,6 +82,8 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 		command = test
 	case "fuzz":
 		command = fuzz
+	case "reset":
+		command = reset
 	case "help", "-h", "-help", "--help":
 		_, err := io.WriteString(stdout, usage)
 		return err
@@ -93,4 +96,13 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 		return err
 	}
 	return command(ctx, stack.NewTool(root, getenv, stdout, stderr, log), args)
+}
+
+// reset is `dev reset`: the next `dev run` starts without data.
+func reset(ctx context.Context, t *stack.Tool, args []string) error {
+	if len(args) > 0 {
+		fmt.Fprintf(t.Stderr, "dev reset takes no arguments\n\n%s", usage)
+		return proc.ExitUsage
+	}
+	return t.Reset(ctx)
 }

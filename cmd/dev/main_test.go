@@ -37,6 +37,7 @@ func TestRun(t *testing.T) {
 		{args: []string{"walk"}, err: proc.ExitUsage, stderr: `unknown command "walk"`},
 		{args: []string{"run", "fast"}, err: proc.ExitUsage, stderr: "takes -port"},
 		{args: []string{"run", "-port=65534"}, err: proc.ExitUsage, stderr: "takes -port"},
+		{args: []string{"reset", "run"}, err: proc.ExitUsage, stderr: "takes no arguments"},
 		{args: []string{"bench"}, err: proc.ExitUsage, stderr: `unknown command "bench"`},
 	} {
 		var stdout, stderr bytes.Buffer

@@ -21,4 +21,5 @@ CGO_ENABLED=0 "$GO" build -v -buildvcs=false -o "$new" ./cmd/dev/prepare 2>&1 | 
 done >&2
 if [ "${first-}" ]; then echo >&2; fi
 mv -f "$new" .dev/bin/prepare # fails if the build did
+export LASTSEAT_DEV_MAKE="$PPID" # the launcher ends with this make
 exec .dev/bin/prepare "$@"

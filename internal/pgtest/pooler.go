@@ -11,7 +11,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
@@ -80,7 +79,7 @@ func runPooler(t testing.TB, program, file, address string) error {
 	var out bytes.Buffer
 	p, err := proc.Start(proc.Command{
 		Name: "pgbouncer", Args: []string{program, "--quiet", file}, Dir: filepath.Dir(file), Credential: account(t),
-		Stdout: &out, Stderr: &out, OrphanSignal: syscall.SIGKILL,
+		Stdout: &out, Stderr: &out,
 	})
 	if err != nil {
 		return err

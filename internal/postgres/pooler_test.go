@@ -1,6 +1,7 @@
 package postgres_test
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"os/exec"
@@ -9,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lastseat/lastseat/internal/dev/proc"
 	"github.com/lastseat/lastseat/internal/enroll"
 	"github.com/lastseat/lastseat/internal/enrolltest"
 	"github.com/lastseat/lastseat/internal/pgtest"
@@ -23,8 +25,10 @@ func TestThroughAPooler(t *testing.T) {
 	cmd := exec.Command(os.Args[0], "-test.parallel=4", "-test.timeout=20m",
 		"-test.run=^Test(Accept|Settle|Seats|Correct|Line|Registration|Plans$|Claim|EndMail|Mails|Resend|RequestLinks|Lists)")
 	cmd.Env = append(os.Environ(), pgtest.ThroughPoolerVariable+"="+pgtest.StartPooler(t))
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Errorf("%v\n%s", err, out)
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	if err := proc.RunGuarded(cmd); err != nil {
+		t.Errorf("%v\n%s", err, &out)
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/lastseat/lastseat/internal/dev/proc"
 	"github.com/lastseat/lastseat/internal/testwait"
 )
 
@@ -77,12 +78,11 @@ func (s *Server) start(binary, addr string) error {
 	logFile := filepath.Join(s.dir, "redis.log")
 	cmd := exec.Command(binary, "--bind", "127.0.0.1", "--port", port, "--save", "", "--appendonly", "no",
 		"--maxmemory-policy", "noeviction", "--dir", s.dir, "--logfile", logFile)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	if err := cmd.Start(); err != nil {
+	if err := proc.StartGuarded(cmd, syscall.SIGKILL); err != nil {
 		return err
 	}
 	exited := make(chan struct{})
-	go func() { _ = cmd.Wait(); close(exited) }()
+	go func() { _ = proc.WaitGuarded(cmd); close(exited) }()
 	client := redis.NewClient(&redis.Options{Addr: addr, MaxRetries: -1})
 	defer client.Close()
 	deadline := time.After(testwait.Limit)

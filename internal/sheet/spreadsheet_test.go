@@ -1,6 +1,7 @@
 package sheet_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/xml"
 	"fmt"
@@ -11,6 +12,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/lastseat/lastseat/internal/dev/proc"
 )
 
 // spreadsheet names LibreOffice's program. `make test` sets it.
@@ -48,8 +51,10 @@ func (o *office) open(options, format string, files ...string) (saved [][]byte) 
 		"--infilter=Text - txt - csv (StarCalc):" + options, "--convert-to", format, "--outdir", out}
 	c := exec.CommandContext(ctx, o.program, append(args, files...)...)
 	c.Env = append(os.Environ(), "HOME="+o.folder) // it writes there, too
-	if said, err := c.CombinedOutput(); err != nil {
-		o.t.Fatalf("soffice: %v\n%s", err, said)
+	var said bytes.Buffer
+	c.Stdout, c.Stderr = &said, &said
+	if err := proc.RunGuarded(c); err != nil {
+		o.t.Fatalf("soffice: %v\n%s", err, &said)
 	}
 	extension, _, _ := strings.Cut(format, ":")
 	for _, file := range files {

@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"os/exec"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
+	"github.com/lastseat/lastseat/internal/dev/proc"
 	"github.com/lastseat/lastseat/internal/enrolltest"
 	"github.com/lastseat/lastseat/internal/pgtest"
 	"github.com/lastseat/lastseat/internal/testwait"
@@ -63,11 +65,11 @@ func TestAStartInTheWrongMode(t *testing.T) {
 			"LASTSEAT_API_LISTEN=127.0.0.1:0", "LASTSEAT_API_ADMIN_LISTEN=127.0.0.1:0", "LASTSEAT_WORKER_ADMIN_LISTEN=127.0.0.1:0")
 		var said bytes.Buffer
 		cmd.Stdout, cmd.Stderr = &said, &said
-		if err := cmd.Start(); err != nil {
+		if err := proc.StartGuarded(cmd, syscall.SIGTERM); err != nil {
 			t.Fatal(err)
 		}
 		ended := make(chan error, 1)
-		go func() { ended <- cmd.Wait() }()
+		go func() { ended <- proc.WaitGuarded(cmd) }()
 		select {
 		case err := <-ended:
 			if err == nil || !strings.Contains(said.String(), test.named) {

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lastseat/lastseat/internal/dev/proc"
 	"github.com/lastseat/lastseat/internal/enrolltest"
 	"github.com/lastseat/lastseat/internal/pgtest"
 	"github.com/lastseat/lastseat/internal/testwait"
@@ -148,7 +149,7 @@ func runProgram(t *testing.T, env []string, program string, args ...string) (int
 	cmd.Env = append([]string{}, env...)
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
-	err := cmd.Run()
+	err := proc.RunGuarded(cmd)
 	if exit, is := errors.AsType[*exec.ExitError](err); is {
 		return exit.ExitCode(), out.String()
 	} else if err != nil {

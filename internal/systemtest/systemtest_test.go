@@ -4,6 +4,7 @@ package systemtest
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -16,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lastseat/lastseat/internal/dev/proc"
 	"github.com/lastseat/lastseat/internal/pgtest"
 	"github.com/lastseat/lastseat/internal/redistest"
 	"github.com/lastseat/lastseat/internal/testwait"
@@ -43,9 +45,11 @@ func TestMain(m *testing.M) {
 // for go build, for programs that differ from the deployed ones.
 func buildPrograms(dir string, more ...string) error {
 	args := append([]string{"build", "-buildvcs=false", "-o", dir + "/"}, more...)
-	out, err := exec.Command("go", append(args, "../../cmd/api", "../../cmd/worker")...).CombinedOutput()
-	if err != nil {
-		return fmt.Errorf("building the programs: %w\n%s", err, out)
+	cmd := exec.Command("go", append(args, "../../cmd/api", "../../cmd/worker")...)
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	if err := proc.RunGuarded(cmd); err != nil {
+		return fmt.Errorf("building the programs: %w\n%s", err, &out)
 	}
 	return nil
 }
@@ -110,13 +114,12 @@ func (s *site) launch(path string, env ...string) *process {
 		"LASTSEAT_API_LISTEN=127.0.0.1:0", "LASTSEAT_API_ADMIN_LISTEN=127.0.0.1:0", "LASTSEAT_WORKER_ADMIN_LISTEN=127.0.0.1:0",
 	}
 	cmd.Env = append(append(cmd.Env, s.env...), env...)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		s.t.Fatal(err)
 	}
 	cmd.Stderr = cmd.Stdout
-	if err := cmd.Start(); err != nil {
+	if err := proc.StartGuarded(cmd, syscall.SIGTERM); err != nil {
 		s.t.Fatal(err)
 	}
 	p := &process{t: s.t, cmd: cmd, addresses: make(chan listening, 1), exited: make(chan struct{})}
@@ -167,7 +170,7 @@ func (p *process) read(out io.Reader) {
 			p.mu.Unlock()
 		}
 	}
-	_ = p.cmd.Wait()
+	_ = proc.WaitGuarded(p.cmd)
 	close(p.exited)
 }
 

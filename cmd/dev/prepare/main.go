@@ -12,7 +12,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"syscall"
 
 	"golang.org/x/sync/errgroup"
 
@@ -69,6 +68,5 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 	if len(packages) > 1 {
 		env = append(env, provide.BuiltVariable+"="+filepath.Join(root, binDir))
 	}
-	program := filepath.Join(root, binDir, name)
-	return fmt.Errorf("starting %s: %w", program, syscall.Exec(program, append([]string{program}, args[1:]...), env))
+	return proc.Become(filepath.Join(root, binDir, name), args[1:], env)
 }

@@ -6,7 +6,6 @@ import (
 	"net/url"
 	"os"
 	"sync"
-	"syscall"
 	"time"
 
 	"github.com/lastseat/lastseat/internal/dev/proc"
@@ -67,7 +66,7 @@ func (s *system) newProgram(f *stack.Folder, part proc.Part, number int) (*progr
 	}
 	env = append(env, listen+"=127.0.0.1:"+ports[1])
 	p.Command = proc.Command{
-		Name: name, Args: []string{f.Join("bin", string(part))}, Dir: s.tool.Root, Env: env, Grace: time.Minute, OrphanSignal: syscall.SIGKILL,
+		Name: name, Args: []string{f.Join("bin", string(part))}, Dir: s.tool.Root, Env: env, Grace: time.Minute,
 	}
 	return p, nil
 }

@@ -9,8 +9,10 @@ import (
 	"os/exec"
 	"os/signal"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
+	"time"
 )
 
 // ExitStatus is an error that has nothing to say: the failure has been printed,
@@ -29,9 +31,10 @@ const (
 // SIGINT or SIGTERM, and exits unless run succeeds.
 func Main(name string, run func(ctx context.Context, args []string, getenv func(string) string, stdout, stderr io.Writer) error) {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	// A second signal has its default effect: this process dies at once, and on
-	// Linux the kernel then tells the children to stop (proc_linux.go).
+	// A second signal has its default effect: this process dies at once, and its
+	// watchdog stops the children.
 	context.AfterFunc(ctx, stop)
+	ctx = endWithMake(ctx)
 
 	err := run(ctx, os.Args[1:], os.Getenv, os.Stdout, os.Stderr)
 	var status ExitStatus
@@ -43,6 +46,37 @@ func Main(name string, run func(ctx context.Context, args []string, getenv func(
 		fmt.Fprintf(os.Stderr, "%s: %v\n", name, err)
 		os.Exit(1)
 	}
+}
+
+// makeVariable holds the number of the make that has started this process, if one
+// has: make does not tell its commands that it was killed.
+const makeVariable = "LASTSEAT_DEV_MAKE"
+
+// endWithMake returns a context that also ends with the make that has started this
+// process. Two seconds later the process ends, in whatever state it is then.
+func endWithMake(ctx context.Context) context.Context {
+	maker, err := strconv.Atoi(os.Getenv(makeVariable))
+	_ = os.Unsetenv(makeVariable) // it is not the make of our children
+	if err != nil {
+		return ctx
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	go func() {
+		for os.Getppid() == maker {
+			time.Sleep(200 * time.Millisecond)
+		}
+		cancel()
+		time.Sleep(2 * time.Second)
+		os.Exit(int(ExitInterrupted))
+	}()
+	return ctx
+}
+
+// Become replaces this process, which make has started, by another program that
+// ends with the same make. It returns only an error.
+func Become(program string, args, env []string) error {
+	env = append(env, makeVariable+"="+strconv.Itoa(os.Getppid()))
+	return fmt.Errorf("starting %s: %w", program, syscall.Exec(program, append([]string{program}, args...), env))
 }
 
 // OrInterrupted returns err, or ExitInterrupted if a signal ended the command and

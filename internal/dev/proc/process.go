@@ -4,9 +4,10 @@
 //
 //	process.go  one child process: how it starts and stops
 //	run.go      running a child to its end, waiting until a child answers
+//	guard.go    children do not outlive us; watchdog.go: the process that sees to it
 //	group.go    children that run together and stop together
 //	service.go  a child that listens on a port and can be started again
-//	tree.go     the children of a process, and what a process runs
+//	tree.go     the process table: the children of a process, what it runs
 //	console.go  lines with a prefix
 //	progress.go waiting, and reporting how far something is
 //	meter.go    CPU time; stat.go: where Linux keeps it
@@ -18,7 +19,6 @@ import (
 	"fmt"
 	"io"
 	"os/exec"
-	"runtime"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -34,9 +34,9 @@ type Command struct {
 	Stderr     io.Writer           // may be the same as Stdout
 	Credential *syscall.Credential // nil = our own user
 
-	StopSignal   syscall.Signal // asks the process to stop; 0 = SIGTERM
-	OrphanSignal syscall.Signal // the kernel sends it when we die; 0 = StopSignal
-	Grace        time.Duration  // between StopSignal and SIGQUIT; 0 = 10 s
+	StopSignal syscall.Signal // asks the process to stop; 0 = SIGTERM
+	Grace      time.Duration  // between StopSignal and SIGQUIT; 0 = 10 s
+	Finishes   bool           // it finishes its work if we die; else the watchdog ends it
 }
 
 // Process is one child, in a process group of its own: Ctrl-C in the terminal
@@ -56,34 +56,25 @@ func Start(c Command) (*Process, error) {
 	c.Grace = cmp.Or(c.Grace, 10*time.Second)
 	cmd := exec.Command(c.Args[0], c.Args[1:]...)
 	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = c.Dir, c.Env, c.Stdout, c.Stderr
-	cmd.WaitDelay = 2 * time.Second // a grandchild may keep our pipe open for ever
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Credential: c.Credential}
-	dieWithParent(cmd.SysProcAttr, cmp.Or(c.OrphanSignal, c.StopSignal))
-
-	p := &Process{Command: c, ended: make(chan struct{})}
-	started := make(chan error, 1)
-	go p.run(cmd, started)
-	if err := <-started; err != nil {
+	wait := func() error { return WaitGuarded(cmd) }
+	var err error
+	if c.Finishes {
+		err, wait = cmd.Start(), cmd.Wait
+	} else {
+		err = StartGuarded(cmd, c.StopSignal)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("starting %s: %w", c.Name, err)
 	}
+	p := &Process{Command: c, PID: cmd.Process.Pid, ended: make(chan struct{})}
+	go p.await(wait)
 	return p, nil
 }
 
-// run starts the process, reports that, and waits for its end.
-func (p *Process) run(cmd *exec.Cmd, started chan<- error) {
-	// The kernel ties the child's death signal to the thread that started it. This
-	// goroutine keeps its thread for as long as the child lives; the thread ends
-	// with the goroutine because it is never unlocked.
-	runtime.LockOSThread()
-	err := cmd.Start()
-	if err == nil {
-		p.PID = cmd.Process.Pid
-	}
-	started <- err
-	if err != nil {
-		return
-	}
-	p.err = cmd.Wait()
+// await waits for the end of the process.
+func (p *Process) await(wait func() error) {
+	p.err = wait()
 	for _, w := range []io.Writer{p.Stdout, p.Stderr} {
 		if l, ok := w.(*LineWriter); ok {
 			l.Flush()

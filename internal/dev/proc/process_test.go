@@ -3,9 +3,7 @@ package proc
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os/exec"
-	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
@@ -18,13 +16,8 @@ import (
 
 func TestMain(m *testing.M) {
 	devtest.Main(m, map[string]func([]string) error{
-		"parent": func([]string) error {
-			p, err := Start(Command{Name: "child", Args: []string{"sleep", "600"}})
-			if err == nil {
-				fmt.Println(p.PID)
-			}
-			return err
-		},
+		"parent":  startChildren,
+		"session": leaveSession,
 	})
 }
 
@@ -96,24 +89,6 @@ func TestGroup_ends_with_a_member(t *testing.T) {
 	for _, p := range members {
 		<-p.ended
 	}
-}
-
-func TestProcess_dies_with_a_killed_parent(t *testing.T) {
-	t.Parallel()
-	if runtime.GOOS != "linux" {
-		t.Skip("only Linux can do this")
-	}
-	line, kill := devtest.StartHelper(t, "parent")
-	pid, err := strconv.Atoi(line)
-	if err != nil {
-		t.Fatalf("the helper says %q", line)
-	}
-	if err := syscall.Kill(pid, 0); err != nil {
-		t.Fatal(err)
-	}
-	kill()
-	// Where nothing reaps orphans, it remains as a zombie, whose command line is empty.
-	testwait.Until(t, "the child is gone", func() bool { return !IsProgram(pid, "sleep") })
 }
 
 // TestSignalTree freezes a process and a child in a process group of its own.

@@ -9,13 +9,16 @@ import (
 
 func TestParseStat(t *testing.T) {
 	t.Parallel()
-	const line = "42 (a (b) c) S 7 42 42 0 -1 4194560 100 0 0 0 150 50 30 20 20 0 8 0 12345 0 0\n"
-	ended, parent, ok := parseStat([]byte(line))
-	if !ok || ended != 500*time.Millisecond || parent != 7 {
-		t.Errorf("got %v, %d, %t", ended, parent, ok)
+	const line = "42 (a (b) c) S 7 41 40 0 -1 4194560 100 0 0 0 150 50 30 20 20 0 8 0 12345 0 0\n"
+	want := stat{task{pid: 42, parent: 7, group: 41, started: "12345"}, 500 * time.Millisecond}
+	if got, ok := parseStat([]byte(line)); !ok || got != want {
+		t.Errorf("got %+v, %t", got, ok)
+	}
+	if got, ok := parseStat([]byte(strings.Replace(line, " S ", " Z ", 1))); !ok || !got.zombie {
+		t.Errorf("a zombie: %+v, %t", got, ok)
 	}
 	for _, bad := range []string{"", "42 a S 7", "42 (a) S 7 42", strings.Replace(line, " 30 ", " x ", 1)} {
-		if _, _, ok := parseStat([]byte(bad)); ok {
+		if _, ok := parseStat([]byte(bad)); ok {
 			t.Errorf("%q is taken for a stat", bad)
 		}
 	}

@@ -11,23 +11,63 @@ import (
 	"syscall"
 )
 
-// ChildrenOf returns the children of a process.
-func ChildrenOf(pid int) (children []int) {
+// task is an entry of the system's process table.
+type task struct {
+	pid, parent, group int
+	zombie             bool   // it has ended, and its parent has not asked how
+	started            string // in the system's own unit; without spaces
+}
+
+// tasks returns the process table.
+func tasks() map[int]task {
+	all := make(map[int]task)
 	stats, _ := filepath.Glob("/proc/[0-9]*/stat") // the pattern is well-formed
 	for _, path := range stats {
-		child, _ := strconv.Atoi(filepath.Base(filepath.Dir(path))) // the kernel names these folders by number
-		if _, parent, ok := readStat(child); ok && parent == pid {
-			children = append(children, child)
+		pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(path))) // the kernel names these folders by number
+		if s, ok := readStat(pid); ok {
+			all[pid] = s.task
 		}
 	}
-	if len(stats) > 0 {
-		return children
+	if len(stats) == 0 { // systems without /proc
+		all = psTasks("-A")
 	}
-	out, _ := exec.Command("ps", "-A", "-o", "pid=", "-o", "ppid=").Output() // systems without /proc
+	return all
+}
+
+// taskOf returns the task of this number, the zero task if there is none.
+func taskOf(pid int) task {
+	if s, ok := readStat(pid); ok {
+		return s.task
+	}
+	if _, err := os.Stat("/proc/self/stat"); err == nil {
+		return task{}
+	}
+	return psTasks("-p", strconv.Itoa(pid))[pid]
+}
+
+// psTasks asks ps(1) for the process table.
+func psTasks(which ...string) map[int]task {
+	cmd := exec.Command("ps", append(which, "-o", "pid=", "-o", "ppid=", "-o", "pgid=", "-o", "stat=", "-o", "lstart=")...)
+	cmd.Env = append(os.Environ(), "LC_ALL=C", "TZ=UTC0")
+	out, _ := cmd.Output() // it fails if there is no such process
+	all := make(map[int]task)
 	for line := range strings.Lines(string(out)) {
-		var child, parent int
-		if n, _ := fmt.Sscan(line, &child, &parent); n == 2 && parent == pid {
-			children = append(children, child)
+		var t task
+		var state string
+		if n, _ := fmt.Sscan(line, &t.pid, &t.parent, &t.group, &state); n == 4 {
+			t.zombie = strings.HasPrefix(state, "Z")
+			t.started = strings.Join(strings.Fields(line)[4:], "_")
+			all[t.pid] = t
+		}
+	}
+	return all
+}
+
+// ChildrenOf returns the children of a process.
+func ChildrenOf(pid int) (children []int) {
+	for _, t := range tasks() {
+		if t.parent == pid {
+			children = append(children, t.pid)
 		}
 	}
 	return children

@@ -47,7 +47,7 @@ func (p Provider) install(ctx context.Context, missing []dependency) error {
 	defer quiet()
 	err = proc.Run(ctx, proc.Command{
 		Name: "the installation", Args: append(args, packages...), Dir: "/", Stdout: out, Stderr: out,
-		Grace: 15 * time.Minute, // a package manager that is stopped half-way leaves a mess
+		Grace: 15 * time.Minute, Finishes: true, // a package manager that is stopped half-way leaves a mess
 	})
 	if ctx.Err() != nil {
 		return context.Cause(ctx)

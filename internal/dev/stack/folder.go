@@ -23,9 +23,9 @@ type Folder struct {
 	Path string
 	lock *os.File
 	// spare is the name of a folder outside the project that holds the cluster if
-	// the user that runs Postgres cannot enter Path (postgres.go). It follows from
+	// the user that runs Postgres cannot enter Path. It follows from
 	// Path. Mostly the folder does not exist.
-	spare string
+	spare string // see spare.go
 }
 
 // lockName is the name of the file that is locked.
@@ -56,9 +56,13 @@ func claimFolder(root, name string) (*Folder, error) {
 }
 
 func openFolder(root, instance string) *Folder {
-	path := filepath.Join(root, ".dev", instance)
+	return &Folder{Path: filepath.Join(root, ".dev", instance), spare: sparePrefix(root) + instance}
+}
+
+// sparePrefix is how the names of the spares of the project in root begin.
+func sparePrefix(root string) string {
 	sum := sha256.Sum256([]byte(root))
-	return &Folder{Path: path, spare: fmt.Sprintf("lastseat-dev-%x-%s", sum[:5], instance)}
+	return fmt.Sprintf("lastseat-dev-%x-", sum[:5])
 }
 
 // Join returns a path in the folder.
@@ -69,13 +73,10 @@ func (f *Folder) Join(name ...string) string {
 // wipe stops a Postgres that a killed parent left in the folder and removes
 // everything but the lock.
 func (f *Folder) wipe(ctx context.Context, log *proc.Console) error {
-	spares := slices.DeleteFunc(f.spares(), func(path string) bool { return !isRootsAlone(path) })
-	for _, home := range append(spares, f.Path) {
-		if err := cluster.StopLeftover(ctx, filepath.Join(home, cluster.Name), log); err != nil {
+	spares := f.ownSpares()
+	for _, home := range append(slices.Clone(spares), f.Path) {
+		if err := stopOn(ctx, home, log); err != nil {
 			return err
-		}
-		if err := cluster.UnmountMemory(filepath.Join(home, cluster.Name, DiskName)); err != nil {
-			return fmt.Errorf("unmounting the disk of chaos: %w", err)
 		}
 	}
 	entries, err := os.ReadDir(f.Path)
@@ -94,6 +95,18 @@ func (f *Folder) wipe(ctx context.Context, log *proc.Console) error {
 		if err := os.RemoveAll(spare); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// stopOn stops a Postgres that a killed parent left on the cluster in the folder,
+// and unmounts its small disk.
+func stopOn(ctx context.Context, home string, log *proc.Console) error {
+	if err := cluster.StopLeftover(ctx, filepath.Join(home, cluster.Name), log); err != nil {
+		return err
+	}
+	if err := cluster.UnmountMemory(filepath.Join(home, cluster.Name, DiskName)); err != nil {
+		return fmt.Errorf("unmounting the disk of chaos: %w", err)
 	}
 	return nil
 }

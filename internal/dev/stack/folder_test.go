@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/lastseat/lastseat/internal/dev/devtest"
@@ -94,6 +95,37 @@ func TestClaimFolder_while_folders_are_removed(t *testing.T) {
 		if err := <-failures; err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+// TestReset removes nothing while an instance runs, and then all data, but not the
+// tools.
+func TestReset(t *testing.T) {
+	t.Parallel()
+	root := devtest.NewRoot(t)
+	tool, _ := newTool(root, nil)
+	if err := tool.Reset(t.Context()); err != nil {
+		t.Fatalf("without .dev: %v", err)
+	}
+	inDev := func(name ...string) string { return filepath.Join(append([]string{root, ".dev"}, name...)...) }
+	for _, path := range []string{inDev("run", "data"), inDev("rush-2", "data"), inDev("bin")} {
+		if err := os.MkdirAll(path, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_, kill := devtest.StartHelper(t, "claim", root) // it has run
+	if err := tool.Reset(t.Context()); err == nil || !strings.Contains(err.Error(), "instance run is running") {
+		t.Errorf("while it runs: %v", err)
+	}
+	if _, err := os.Stat(inDev("rush-2", "data")); err != nil {
+		t.Errorf("a refused reset has removed: %v", err)
+	}
+	kill()
+	if err := tool.Reset(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if left, err := os.ReadDir(inDev()); err != nil || len(left) != 1 || left[0].Name() != "bin" {
+		t.Errorf("left are %v, %v", left, err)
 	}
 }
 

@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -36,8 +35,6 @@ func (f *Folder) StartRedis(ctx context.Context, g *proc.Group, program string) 
 			Stdout: log,
 			Stderr: log,
 			Grace:  5 * time.Second,
-			// It has nothing to lose, and SIGKILL also ends it while it is frozen.
-			OrphanSignal: syscall.SIGKILL,
 		})
 		if err != nil {
 			return nil, err
@@ -60,7 +57,7 @@ func (f *Folder) startSimulation(ctx context.Context, g *proc.Group, program str
 		p, err := proc.Start(proc.Command{
 			Name: string(proc.PartRedis), Args: []string{program, "-listen", "127.0.0.1:" + port}, Dir: f.Path,
 			Env: append(os.Environ(), "LASTSEAT_MINIREDIS_PASSWORD="+password), Stdout: log, Stderr: log,
-			Grace: 5 * time.Second, OrphanSignal: syscall.SIGKILL,
+			Grace: 5 * time.Second,
 		})
 		if err != nil {
 			return nil, err

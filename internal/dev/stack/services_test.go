@@ -3,6 +3,7 @@ package stack
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -88,10 +89,10 @@ func TestServices_keep_data_after_a_dirty_stop(t *testing.T) {
 
 	// What is left is a postmaster.pid. Its number now belongs to another process.
 	other := exec.Command("sleep", "600")
-	if err := other.Start(); err != nil {
+	if err := proc.StartGuarded(other, syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = other.Process.Kill(); _ = other.Wait() }()
+	defer func() { _ = other.Process.Kill(); _ = proc.WaitGuarded(other) }()
 	pidFile := filepath.Join(root, ".dev", "run", cluster.Name, "data", "postmaster.pid")
 	content, err := os.ReadFile(pidFile)
 	if err != nil {
@@ -183,6 +184,52 @@ func TestServices_below_a_folder_only_root_may_enter(t *testing.T) {
 	for _, spare := range openFolder(root, "test").spares() {
 		if _, err := os.Stat(spare); err == nil {
 			t.Errorf("%s is still there", spare)
+		}
+	}
+}
+
+// TestServices_start_afresh_without_dev: also where the data is not in .dev.
+func TestServices_start_afresh_without_dev(t *testing.T) {
+	t.Parallel()
+	if os.Geteuid() != 0 {
+		t.Skip("needs root")
+	}
+	root := t.TempDir() // mode 0700
+	tool, out := newTool(root, nil)
+	t.Cleanup(func() {
+		if err := tool.Reset(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+	hasRuns := func() (there bool) {
+		t.Helper()
+		withServices(t, tool, func(f *Folder, _ *proc.Group, s Services) {
+			there = pgtest.Query[bool](t, s.PostgresURL, "SELECT to_regclass('runs') IS NOT NULL")[0]
+			pgtest.Exec(t, s.PostgresURL, "CREATE TABLE IF NOT EXISTS runs ()")
+			if _, err := os.Stat(f.Join(cluster.Name)); err == nil {
+				t.Error("the data is in .dev: this test shows nothing")
+			}
+			if err := tool.Reset(t.Context()); err == nil || !strings.Contains(err.Error(), "instance run is running") {
+				t.Errorf("a reset while it runs: %v", err)
+			}
+		})
+		return there
+	}
+	if hasRuns() || !hasRuns() {
+		t.Fatal("a second start does not keep the data")
+	}
+	if err := os.RemoveAll(filepath.Join(root, ".dev")); err != nil {
+		t.Fatal(err)
+	}
+	if hasRuns() || !strings.Contains(out.String(), "it has the data of an earlier") {
+		t.Errorf("the data comes back:\n%s", out)
+	}
+	if err := tool.Reset(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range append(openFolder(root, "run").spares(), filepath.Join(root, ".dev", "run")) {
+		if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("%s after a reset: %v", path, err)
 		}
 	}
 }

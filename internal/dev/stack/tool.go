@@ -11,6 +11,8 @@
 //	services.go  Postgres and Redis: given by the environment, or our own
 //	postgres.go  our own Postgres; redis.go: our own Redis; sink.go: the mail server
 //	folder.go    .dev/<instance>, claimed by a lock
+//	spare.go     where its data is if the user that runs Postgres cannot enter it
+//	reset.go     removing all data
 package stack
 
 import (

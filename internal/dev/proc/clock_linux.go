@@ -1,16 +1,10 @@
 package proc
 
 import (
-	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
 )
-
-// dieWithParent makes the kernel send the signal to the child when the thread
-// that started it ends (prctl(2), PR_SET_PDEATHSIG). So children also stop when
-// this process is killed and cannot stop them itself.
-func dieWithParent(attr *syscall.SysProcAttr, signal syscall.Signal) { attr.Pdeathsig = signal }
 
 // processClock returns the CPU time that all threads of the process have used, in
 // nanoseconds: /proc counts in hundredths of a second, and a rush takes fifty of
