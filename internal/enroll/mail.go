@@ -114,6 +114,9 @@ type Mail struct {
 	// There is at least one.
 	About []Enrolment
 	More  bool // the address has older ones, too
+	// Joined has, for MailSummary, the kinds of the mails that it takes the place of,
+	// each with the time at which the latest was due.
+	Joined map[MailKind]time.Time
 	// Outdated tells that the mail was begun for an address that is no longer the
 	// registration's, or is to apologise to one that is its again.
 	Outdated bool
@@ -143,13 +146,32 @@ func (m Mail) Superseded() bool {
 // Overdue returns what has happened since which the mail makes no sense, and ""
 // as long as it makes some.
 func (m Mail) Overdue() string {
-	until := mailRules[m.Kind].until
 	for _, e := range m.About {
-		if end := until.of(m, e); !end.IsZero() && !m.Now.Before(end) {
-			return until.passed
+		if end, passed := m.deadline(e); !end.IsZero() && !m.Now.Before(end) {
+			return passed
 		}
 	}
 	return ""
+}
+
+// deadline returns until when the mail makes sense for the registration, zero for
+// ever, and what has happened by then. A summary makes sense as long as any of the
+// mails that joined it would.
+func (m Mail) deadline(e Enrolment) (end time.Time, passed string) {
+	if m.Kind != MailSummary || len(m.Joined) == 0 {
+		until := mailRules[m.Kind].until
+		return until.of(m, e), until.passed
+	}
+	for kind, dueAt := range m.Joined {
+		joined, what := Mail{Kind: kind, DueAt: dueAt}.deadline(e)
+		if joined.IsZero() {
+			return joined, ""
+		}
+		if joined.After(end) {
+			end, passed = joined, what
+		}
+	}
+	return end, passed
 }
 
 // Obsolete returns why the mail is not to be sent any more, and "" if it is.

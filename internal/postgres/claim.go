@@ -13,15 +13,34 @@ import (
 // decided what leaves to an address. Lanes use none like it.
 const mailboxLockClass = 0x6d61696c
 
-// lockMailbox makes whoever decides about mails to one address take turns. A
-// statement of its own, before claimMail, whose snapshot must have what another
-// claim wrote. The lock ends with the transaction: nothing is locked while a mail
-// is being sent.
+// lockMailbox makes transactions that decide about mails to one address take
+// turns. It is a statement of its own, before claimMail, whose snapshot must have
+// what another claim wrote. The lock ends with the transaction: nothing is locked
+// while a mail is being sent. The address is read before the wait for the lock,
+// and a correction can change it meanwhile. So the transaction remembers which
+// address is locked, and the statements after this one compare it.
 const lockMailbox = `
-SELECT pg_advisory_xact_lock($2, hashtext(coalesce(m.email_key, q.email_key)))
+SELECT set_config('lastseat.mailbox', coalesce(m.email_key, q.email_key), true),
+       pg_advisory_xact_lock($2, hashtext(coalesce(m.email_key, q.email_key)))
 FROM mails m
 LEFT JOIN LATERAL (SELECT email_key FROM requests q WHERE q.run_id = m.run_id AND q.ticket = m.ticket LIMIT 1) q ON true
 WHERE m.id = $1`
+
+// keepSeatTold notes that an earlier attempt to send the mail $1 may have arrived
+// and told of a seat, and the same of the mails that joined it. The next attempt
+// overwrites what the earlier one told, and may end without leaving. A claim that
+// has expired belonged to a worker that died: its mail may have left.
+const keepSeatTold = `
+UPDATE mails o
+SET seat_told = true
+FROM (
+    SELECT m.id, m.recipient FROM mails m
+    WHERE m.id = $1 AND m.attempts = $2 AND m.replaced = $3 AND m.ended_at IS NULL AND m.left_at IS NOT NULL
+      AND (m.claimed_until IS NULL OR m.claimed_until <= clock_timestamp())
+    LIMIT 1
+) m
+WHERE o.id = ANY(ARRAY(SELECT $1 UNION ALL SELECT x.id FROM mails x WHERE x.told_by = $1))
+  AND o.told_status = 'confirmed' AND o.recipient = m.recipient AND NOT o.seat_told`
 
 // claimMail makes the next attempt of a mail ours for $3 ('goes'), if it is still
 // the one after $2 attempts, its task was replaced $10 times and not since, and
@@ -50,6 +69,7 @@ WITH clock AS MATERIALIZED (
     LEFT JOIN LATERAL (SELECT revision FROM runs r WHERE r.id = m.run_id LIMIT 1) r ON true
     CROSS JOIN LATERAL (SELECT coalesce(m.email_key, q.email_key) AS key) a
     WHERE m.id = $1 AND m.attempts = $2 AND m.replaced = $10 AND m.ended_at IS NULL AND (m.claimed_until IS NULL OR m.claimed_until <= clock.now)
+      AND a.key = current_setting('lastseat.mailbox', true)
 ), others AS MATERIALIZED (
     SELECT coalesce(bool_or(o.claimed_until > clock.now AND o.run_id = mine.run_id), false) AS on_the_way,
            (array_agg(o.left_at ORDER BY o.left_at DESC) FILTER (WHERE o.recent AND o.run_id = mine.run_id AND o.kind = ANY($5::text[])))[$8::integer] AS about_run,
@@ -79,6 +99,7 @@ SET attempts = m.attempts + (d.fate = 'goes')::integer,
     next_at = CASE d.fate WHEN 'goes' THEN d.now + $3::interval WHEN 'held' THEN d.held_until ELSE d.now + interval '1 second' END,
     recipient = CASE d.fate WHEN 'goes' THEN d.recipient ELSE m.recipient END,
     left_at = CASE d.fate WHEN 'goes' THEN d.now ELSE m.left_at END,
+    seat_told = m.seat_told AND coalesce(d.fate <> 'goes' OR m.recipient = d.recipient, false),
     revision = CASE WHEN d.fate = 'goes' AND d.tells THEN d.revision ELSE m.revision END,
     told_status = CASE WHEN d.fate = 'goes' AND d.tells THEN d.status ELSE m.told_status END
 FROM decided d
@@ -88,7 +109,7 @@ RETURNING d.fate, d.run_until`
 // joinSummary makes the mail $1 part of the summary ($2) of its run for its
 // address, for which $3 stands as its problem. If none waits, one is begun that is
 // due at $4. One that is on its way takes nothing in: it may tell how things were
-// before.
+// before. What the mail told by itself is no longer what it tells.
 const joinSummary = `
 WITH clock AS MATERIALIZED (
     SELECT clock_timestamp() AS now
@@ -98,6 +119,7 @@ WITH clock AS MATERIALIZED (
     LEFT JOIN LATERAL (SELECT email_key FROM requests q WHERE q.run_id = m.run_id AND q.ticket = m.ticket LIMIT 1) q ON true
     CROSS JOIN LATERAL (SELECT coalesce(m.email_key, q.email_key) AS key) a
     WHERE m.id = $1 AND m.ended_at IS NULL AND (m.claimed_until IS NULL OR m.claimed_until <= clock.now)
+      AND a.key = current_setting('lastseat.mailbox', true)
 ), waits AS MATERIALIZED (
     SELECT s.id, s.claimed_until
     FROM mine CROSS JOIN LATERAL (
@@ -115,7 +137,7 @@ WITH clock AS MATERIALIZED (
     RETURNING id
 )
 UPDATE mails m
-SET told_by = s.id, state = 'skipped', ended_at = clock.now, claimed_until = NULL, problem = $3
+SET told_by = s.id, state = 'skipped', ended_at = clock.now, claimed_until = NULL, problem = $3, revision = NULL, told_status = NULL
 FROM clock, mine, (
     SELECT waits.id FROM clock, waits WHERE waits.claimed_until IS NULL OR waits.claimed_until <= clock.now
     UNION ALL
@@ -126,10 +148,12 @@ WHERE m.id = $1 AND m.ended_at IS NULL`
 // takeAlong makes all that waits about the run for its address part of the mail
 // $1, and notes of each what it tells. It does so only if the mail is a summary
 // that this transaction has claimed: what an earlier claim tells is read already.
+// A mail with an address of its own was begun for that address, and stays its.
 const takeAlong = `
 UPDATE mails o
 SET state = 'skipped', ended_at = coalesce(o.ended_at, clock_timestamp()), claimed_until = NULL, told_by = s.id, problem = $3,
     recipient = s.recipient, revision = s.revision,
+    seat_told = coalesce(o.recipient = s.recipient AND (o.seat_told OR o.told_by IS NULL AND o.told_status = 'confirmed' AND o.left_at IS NOT NULL), false),
     told_status = (SELECT q.status FROM requests q WHERE q.run_id = o.run_id AND q.ticket = o.ticket)
 FROM (SELECT s.id, s.recipient, s.revision FROM mails s WHERE s.id = $1 LIMIT 1) s
 WHERE o.id = ANY(ARRAY(
@@ -143,7 +167,7 @@ WHERE o.id = ANY(ARRAY(
     CROSS JOIN LATERAL (
         SELECT x.id FROM mails x
         WHERE x.run_id = q.run_id AND x.ticket = q.ticket AND x.id <> s.id
-          AND (x.told_by = s.id OR x.ended_at IS NULL AND x.kind = ANY($2::text[]))
+          AND (x.told_by = s.id OR x.ended_at IS NULL AND x.kind = ANY($2::text[]) AND x.email IS NULL)
         OFFSET 0
     ) x
     WHERE s.claimed_until IS NOT NULL AND q.run_id = s.run_id
@@ -155,20 +179,23 @@ WHERE o.id = ANY(ARRAY(
 // and whether any mail that may have arrived told of a seat. A summary tells what
 // the mails that joined it would have told. Revisions decide before times do: no
 // mail tells an older revision than the mail before it, even after the clock was
-// set back. The mail m itself does not count, nor does what went to an address
-// that the registration no longer has.
+// set back. Of the mail m itself, only the attempts before this one count; what
+// went to an address that the registration no longer has never does.
 const toldByMail = `
 LEFT JOIN LATERAL (
     SELECT (array_agg(o.revision ORDER BY o.revision DESC NULLS LAST, o.at DESC) FILTER (WHERE o.sent))[1] AS revision,
            (array_agg(o.told_status ORDER BY o.revision DESC NULLS LAST, o.at DESC) FILTER (WHERE o.sent))[1] AS status,
            max(o.at) FILTER (WHERE o.sent) AS at,
-           coalesce(bool_or(o.told_status = 'confirmed' AND o.at IS NOT NULL), false) AS of_seat
+           coalesce(bool_or(o.seat_told OR o.other AND o.told_status = 'confirmed' AND o.at IS NOT NULL), false) AS of_seat
     FROM (
-        SELECT o.revision, o.told_status, coalesce(s.state, o.state) = 'sent' AS sent, CASE WHEN o.told_by IS NULL THEN o.left_at ELSE s.left_at END AS at
-        FROM mails o
+        SELECT o.revision, o.told_status, o.seat_told, o.other, o.told_status IS NOT NULL AND o.other AND coalesce(s.state, o.state) = 'sent' AS sent, CASE WHEN o.told_by IS NULL THEN o.left_at ELSE s.left_at END AS at
+        FROM (
+            SELECT o.revision, o.told_status, o.seat_told, o.told_by, o.state, o.left_at, (o.id = m.id OR o.told_by = m.id) IS NOT TRUE AS other
+            FROM mails o
+            WHERE o.run_id = q.run_id AND o.ticket = q.ticket AND (o.told_status IS NOT NULL OR o.seat_told)
+              AND o.recipient = hashtextextended(q.email_key, 0)
+        ) o
         LEFT JOIN LATERAL (SELECT state, left_at FROM mails s WHERE s.id = o.told_by LIMIT 1) s ON true
-        WHERE o.run_id = q.run_id AND o.ticket = q.ticket AND o.told_status IS NOT NULL
-          AND o.recipient = hashtextextended(q.email_key, 0) AND (o.id = m.id OR o.told_by = m.id) IS NOT TRUE
     ) o
 ) t ON true
 LEFT JOIN LATERAL (
@@ -179,6 +206,30 @@ LEFT JOIN LATERAL (
 
 // linksMost is how many registrations one mail lists, the newest.
 const linksMost = 100
+
+// noteTold notes that the summary $1 tells of a registration with a seat or a
+// place for which no mail waited, and which was last told something else: as a
+// mail of the kind $2 that joins it. Otherwise the person would be told again by
+// the round that follows the change. An address has one such registration in a
+// run at most. It applies to a summary that this transaction has claimed.
+const noteTold = `
+INSERT INTO mails (kind, run_id, ticket, sequence, state, ended_at, told_by, problem, recipient, revision, told_status)
+SELECT $2, q.run_id, q.ticket, coalesce(last.sequence + 1, 0), 'skipped', clock_timestamp(), m.id, $3, m.recipient, m.revision, q.status
+FROM (
+    SELECT s.* FROM mails s
+    WHERE s.id = $1 AND s.kind = $4 AND s.claimed_until IS NOT NULL AND s.xmin = pg_current_xact_id_if_assigned()::xid
+    OFFSET 0
+) m
+CROSS JOIN LATERAL (SELECT q.* FROM requests q WHERE q.email_key = m.email_key OFFSET 0) q
+CROSS JOIN LATERAL (SELECT * FROM runs r WHERE r.id = q.run_id LIMIT 1) r ` + toldByMail + `
+LEFT JOIN LATERAL (
+    SELECT l.sequence FROM mails l WHERE l.run_id = q.run_id AND l.ticket = q.ticket AND l.kind = $2 ORDER BY l.sequence DESC LIMIT 1
+) last ON true
+WHERE q.run_id = m.run_id AND q.status IN ('confirmed', 'waitlisted')
+  AND NOT EXISTS (SELECT FROM mails o WHERE o.run_id = q.run_id AND o.ticket = q.ticket AND (o.id = m.id OR o.told_by = m.id))
+  AND (t.status IS DISTINCT FROM q.status
+       OR (old.starts_at, old.ends_at, old.time_zone, old.location) IS DISTINCT FROM (r.starts_at, r.ends_at, r.time_zone, r.location))
+ON CONFLICT DO NOTHING -- an organiser has one sent again at this instant`
 
 // readMail reads what a mail tells: its registration; or the $2 newest ones of
 // its address; or of those in one run the $2 that matter most, if it is a
@@ -193,8 +244,12 @@ SELECT m.kind, m.due_at, clock_timestamp(), coalesce(q.language, r.language), q.
        c.slug, c.title, now.location, now.time_zone, r.language, c.organiser, c.reply_to, now.revision, now.starts_at, now.ends_at,
        r.promote_until, r.opens_at, r.closes_at, r.waitlist_ended, r.called_off, ` + wasSeated + `,
        CASE WHEN m.kind = 'already_registered' THEN ` + askedFor + ` END,
-       CASE WHEN m.ended_at IS NULL THEN coalesce(m.email, '') ELSE '' END, coalesce(m.email_key, ''), coalesce(t.status, ''), t.at, t.of_seat, coalesce(old.starts_at, now.starts_at), coalesce(old.ends_at, now.ends_at),
-       coalesce(old.time_zone, now.time_zone), coalesce(old.location, now.location)
+       CASE WHEN m.ended_at IS NULL AND m.kind <> 'summary' THEN coalesce(m.email, '') ELSE '' END, coalesce(m.email_key, ''), coalesce(t.status, ''), t.at, t.of_seat, coalesce(old.starts_at, now.starts_at), coalesce(old.ends_at, now.ends_at),
+       coalesce(old.time_zone, now.time_zone), coalesce(old.location, now.location),
+       CASE WHEN m.kind = 'summary' THEN (
+           SELECT jsonb_object_agg(j.kind, j.due_at)
+           FROM (SELECT o.kind, max(o.due_at) AS due_at FROM mails o WHERE o.told_by = m.id GROUP BY o.kind) j
+       ) END
 FROM mails m
 CROSS JOIN LATERAL (
     (SELECT q.* FROM requests q WHERE (m.email_key IS NULL OR m.kind = 'mistaken_address') AND q.run_id = m.run_id AND q.ticket = m.ticket)
@@ -204,8 +259,9 @@ CROSS JOIN LATERAL (
     (SELECT q.* FROM (SELECT q.* FROM requests q WHERE q.email_key = m.email_key OFFSET 0) q
      WHERE q.run_id = m.run_id AND m.kind <> 'mistaken_address'
      ORDER BY q.status IN ('confirmed', 'waitlisted') DESC, EXISTS (
-         SELECT FROM (SELECT told_status, left_at FROM mails o WHERE o.run_id = q.run_id AND o.ticket = q.ticket OFFSET 0) o
-         WHERE o.told_status = 'confirmed' AND o.left_at IS NOT NULL
+         SELECT FROM (SELECT told_status, seat_told, told_by, left_at FROM mails o WHERE o.run_id = q.run_id AND o.ticket = q.ticket OFFSET 0) o
+         LEFT JOIN LATERAL (SELECT left_at FROM mails s WHERE s.id = o.told_by LIMIT 1) s ON true
+         WHERE o.seat_told OR o.told_status = 'confirmed' AND CASE WHEN o.told_by IS NULL THEN o.left_at ELSE s.left_at END IS NOT NULL
      ) DESC, q.ticket DESC LIMIT $2)
 ) q
 CROSS JOIN LATERAL (SELECT * FROM runs r WHERE r.id = q.run_id LIMIT 1) r
@@ -236,6 +292,7 @@ func (s *Store) ClaimMail(ctx context.Context, due enroll.DueMail, limits enroll
 	)
 	batch := &pgx.Batch{} // one implicit transaction
 	batch.Queue(lockMailbox, due.ID, mailboxLockClass)
+	batch.Queue(keepSeatTold, due.ID, due.Attempts, due.Replaced)
 	batch.Queue(claimMail, due.ID, due.Attempts, limits.Lease, enroll.TellingKinds(), enroll.PacedKinds(), enroll.MailSummary,
 		limits.Pace, enroll.PaceRun, enroll.PaceAddress, due.Replaced).Query(func(rows pgx.Rows) error {
 		for rows.Next() {
@@ -246,6 +303,7 @@ func (s *Store) ClaimMail(ctx context.Context, due enroll.DueMail, limits enroll
 		return rows.Err()
 	})
 	batch.Queue(takeAlong, due.ID, enroll.PacedKinds(), joinedSummary, enroll.MailSummary)
+	batch.Queue(noteTold, due.ID, enroll.MailChanged, joinedSummary, enroll.MailSummary)
 	queueReadMail(batch, &m)
 	if err := s.pool.SendBatch(ctx, batch).Close(); err != nil {
 		return enroll.Mail{}, translate(doing, err)
@@ -296,7 +354,8 @@ func scanEnrolment(rows pgx.Rows, m *enroll.Mail) error {
 		&e.For.Course, &e.For.Title, &e.For.Location, &e.For.TimeZone, &e.For.Language, &e.For.Organiser, &e.For.ReplyTo,
 		&e.For.Revision, &e.For.StartsAt, &e.For.EndsAt,
 		&promoteUntil, &e.For.OpensAt, &e.For.ClosesAt, &e.For.WaitlistEnded, &e.For.CalledOff, &e.Seated, &e.AskedFor,
-		&own.Typed, &own.Key, &told.Status, &at, &told.Seat, &told.Schedule.StartsAt, &told.Schedule.EndsAt, &told.Schedule.TimeZone, &told.Schedule.Location)
+		&own.Typed, &own.Key, &told.Status, &at, &told.Seat, &told.Schedule.StartsAt, &told.Schedule.EndsAt, &told.Schedule.TimeZone, &told.Schedule.Location,
+		&m.Joined)
 	if err != nil {
 		return err
 	}
