@@ -235,7 +235,8 @@ ON CONFLICT DO NOTHING -- an organiser has one sent again at this instant`
 // its address; or of those in one run the $2 that matter most, if it is a
 // summary. A mail may have an address of its own: see mails.email. While the mail
 // is claimed, time and location are those of the revision that the claim has
-// noted, whatever has become of the run since.
+// noted, whatever has become of the run since. The last row of $2 tells that there
+// is more: it is the one that matters least.
 const readMail = `
 SELECT m.kind, m.due_at, clock_timestamp(), coalesce(q.language, r.language), q.name, q.email, q.email_key,
        q.id, q.run_id, r.slug, q.ticket, q.status, coalesce(q.reason, ''), q.accepted_at, q.decided_at, r.settled_ticket,
@@ -252,17 +253,19 @@ SELECT m.kind, m.due_at, clock_timestamp(), coalesce(q.language, r.language), q.
        ) END
 FROM mails m
 CROSS JOIN LATERAL (
-    (SELECT q.* FROM requests q WHERE (m.email_key IS NULL OR m.kind = 'mistaken_address') AND q.run_id = m.run_id AND q.ticket = m.ticket)
+    (SELECT q.*, 0 AS place FROM requests q WHERE (m.email_key IS NULL OR m.kind = 'mistaken_address') AND q.run_id = m.run_id AND q.ticket = m.ticket)
     UNION ALL
-    (SELECT q.* FROM requests q WHERE m.run_id IS NULL AND q.email_key = m.email_key ORDER BY q.accepted_at DESC LIMIT $2)
+    (SELECT q.*, 0 FROM requests q WHERE m.run_id IS NULL AND q.email_key = m.email_key ORDER BY q.accepted_at DESC LIMIT $2)
     UNION ALL
-    (SELECT q.* FROM (SELECT q.* FROM requests q WHERE q.email_key = m.email_key OFFSET 0) q
+    (SELECT q.*, row_number() OVER importance AS place
+     FROM (SELECT q.* FROM requests q WHERE q.email_key = m.email_key OFFSET 0) q
      WHERE q.run_id = m.run_id AND m.kind <> 'mistaken_address'
-     ORDER BY q.status IN ('confirmed', 'waitlisted') DESC, EXISTS (
+     WINDOW importance AS (ORDER BY q.status IN ('confirmed', 'waitlisted') DESC, EXISTS (
          SELECT FROM (SELECT told_status, seat_told, told_by, left_at FROM mails o WHERE o.run_id = q.run_id AND o.ticket = q.ticket OFFSET 0) o
          LEFT JOIN LATERAL (SELECT left_at FROM mails s WHERE s.id = o.told_by LIMIT 1) s ON true
          WHERE o.seat_told OR o.told_status = 'confirmed' AND CASE WHEN o.told_by IS NULL THEN o.left_at ELSE s.left_at END IS NOT NULL
-     ) DESC, q.ticket DESC LIMIT $2)
+     ) DESC, q.ticket DESC)
+     ORDER BY place LIMIT $2)
 ) q
 CROSS JOIN LATERAL (SELECT * FROM runs r WHERE r.id = q.run_id LIMIT 1) r
 CROSS JOIN LATERAL (SELECT * FROM courses c WHERE c.id = r.course_id LIMIT 1) c
@@ -274,7 +277,7 @@ CROSS JOIN LATERAL (
     LIMIT 1
 ) now ` + toldByMail + `
 WHERE m.id = $1
-ORDER BY q.accepted_at DESC, q.ticket DESC`
+ORDER BY q.place >= $2, q.accepted_at DESC, q.ticket DESC`
 
 // joinedSummary is the problem of a mail that a summary tells.
 const joinedSummary = "a summary tells this, since much about the run went to the address"
