@@ -2,6 +2,8 @@ package doctor
 
 import (
 	"errors"
+	"strings"
+	"unicode"
 
 	"github.com/lastseat/lastseat/internal/enroll"
 )
@@ -13,7 +15,9 @@ func (c *Checkup) values() {
 	_, badZone := enroll.ParseTimeZone(r.TimeZone)
 	c.value(TimeZone, badZone, "mails about it cannot be written")
 	if r.Course.ReplyTo != "" {
-		if _, err := enroll.ParseAddress(r.Course.ReplyTo); err != nil {
+		if _, err := enroll.ParseAddress(r.Course.ReplyTo); err == nil && !ascii(r.Course.ReplyTo) {
+			c.add(ReplyTo, 0, "reply_to of its course %s must have its domain in ASCII, as in name@xn--mller-kva.example: it cannot be written again", r.Course.Slug)
+		} else if err != nil {
 			c.add(ReplyTo, 0, "reply_to of its course %s is not a plain address like name@example.org: replies go to the sender", r.Course.Slug)
 		}
 	}
@@ -22,6 +26,10 @@ func (c *Checkup) values() {
 	c.value(Text, enroll.CheckLine("title of its course", r.Course.Title), shown)
 	c.value(Text, enroll.CheckLine("organiser of its course", r.Course.Organiser), shown)
 	c.value(Text, enroll.CheckLines("description of its course", r.Course.Description), shown)
+}
+
+func ascii(s string) bool {
+	return !strings.ContainsFunc(s, func(r rune) bool { return r > unicode.MaxASCII })
 }
 
 // value adds a finding about the field of a value that is not as it must be.
