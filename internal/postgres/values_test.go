@@ -182,6 +182,16 @@ func TestTriggersRefuseMoreThanTheDomain(t *testing.T) {
 			}
 		}
 	})
+	t.Run("which the doctor finds", func(t *testing.T) {
+		t.Parallel()
+		url := pgtest.URL(t)
+		s := pgtest.Open(t, url)
+		enrolltest.OpenRun(t, s, "a", nil)
+		pgtest.Damage(t, url, `UPDATE courses SET reply_to = 'a@müller.example'`)
+		if found, err := s.CheckUp(t.Context(), "a"); err != nil || len(found) != 1 || found[0].Code != doctor.ReplyTo {
+			t.Errorf("got %v, %v", found, err)
+		}
+	})
 	t.Run("each A-label of one character", func(t *testing.T) {
 		t.Parallel()
 		var labels []string
