@@ -187,7 +187,8 @@ func TestTriggersRefuseMoreThanTheDomain(t *testing.T) {
 		url := pgtest.URL(t)
 		s := pgtest.Open(t, url)
 		enrolltest.OpenRun(t, s, "a", nil)
-		pgtest.Damage(t, url, `UPDATE courses SET reply_to = 'a@müller.example'`)
+		pgtest.Exec(t, url, `ALTER TABLE courses DISABLE TRIGGER courses_check_values`) // as before migration 17
+		pgtest.Exec(t, url, `UPDATE courses SET reply_to = 'a@müller.example'`)
 		if found, err := s.CheckUp(t.Context(), "a"); err != nil || len(found) != 1 || found[0].Code != doctor.ReplyTo {
 			t.Errorf("got %v, %v", found, err)
 		}
