@@ -19,9 +19,9 @@ const againAfter = 10 * time.Minute
 // for their links. It is none that names lanes.
 const linksLockClass = 0x6c696e6b
 
-// tell writes what settling decided to tell, with ids in the order of time: random
+// insertMails writes the mails that settling decided on, with ids in the order of time: random
 // ones, which the database would make, cost a quarter more.
-const tell = `
+const insertMails = `
 INSERT INTO mails (run_id, ticket, kind, id)
 SELECT * FROM unnest($1::integer[], $2::bigint[], $3::text[], $4::uuid[])`
 
