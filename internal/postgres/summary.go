@@ -76,18 +76,20 @@ WHERE o.id = ANY(ARRAY(
 const noteTold = `
 INSERT INTO mails (kind, run_id, ticket, sequence, state, ended_at, told_by, problem, recipient, revision, told_status)
 SELECT $2, q.run_id, q.ticket, coalesce(last.sequence + 1, 0), 'skipped', clock_timestamp(), m.id, $3, m.recipient, m.revision, q.status
-FROM (
-    SELECT s.* FROM mails s
-    WHERE s.id = $1 AND s.kind = $4 AND s.claimed_until IS NOT NULL AND s.xmin = pg_current_xact_id_if_assigned()::xid
-    OFFSET 0
-) m
+FROM (SELECT s.*, s.xmin AS written_by FROM mails s WHERE s.id = $1 LIMIT 1) m
 CROSS JOIN LATERAL (SELECT q.* FROM requests q WHERE q.email_key = m.email_key OFFSET 0) q
 CROSS JOIN LATERAL (SELECT * FROM runs r WHERE r.id = q.run_id LIMIT 1) r ` + toldByMail + `
 LEFT JOIN LATERAL (
     SELECT l.sequence FROM mails l WHERE l.run_id = q.run_id AND l.ticket = q.ticket AND l.kind = $2 ORDER BY l.sequence DESC LIMIT 1
 ) last ON true
-WHERE q.run_id = m.run_id AND q.status IN ('confirmed', 'waitlisted')
-  AND NOT EXISTS (SELECT FROM mails o WHERE o.run_id = q.run_id AND o.ticket = q.ticket AND (o.id = m.id OR o.told_by = m.id))
+LEFT JOIN LATERAL (
+    SELECT true AS told
+    FROM (SELECT id, told_by FROM mails o WHERE o.run_id = q.run_id AND o.ticket = q.ticket OFFSET 0) o
+    WHERE o.id = m.id OR o.told_by = m.id
+    LIMIT 1
+) by_mail ON true
+WHERE m.kind = $4 AND m.claimed_until IS NOT NULL AND m.written_by = pg_current_xact_id_if_assigned()::xid
+  AND q.run_id = m.run_id AND q.status IN ('confirmed', 'waitlisted') AND by_mail.told IS NULL
   AND (t.status IS DISTINCT FROM q.status
        OR (old.starts_at, old.ends_at, old.time_zone, old.location) IS DISTINCT FROM (r.starts_at, r.ends_at, r.time_zone, r.location))
 ON CONFLICT DO NOTHING -- an organiser has one sent again at this instant`
