@@ -33,14 +33,21 @@ WHERE m.id = $1`
 const keepSeatTold = `
 UPDATE mails o
 SET seat_told = true
-FROM (
-    SELECT m.id, m.recipient FROM mails m
-    WHERE m.id = $1 AND m.attempts = $2 AND m.replaced = $3 AND m.ended_at IS NULL AND m.left_at IS NOT NULL
+WHERE o.id = ANY(ARRAY(
+    SELECT x.id
+    FROM (
+        SELECT m.* FROM mails m WHERE m.id = $1 LIMIT 1
+    ) m
+    CROSS JOIN LATERAL (
+        (SELECT m.id, m.recipient, m.told_status, m.seat_told)
+        UNION ALL
+        (SELECT x.id, x.recipient, x.told_status, x.seat_told FROM mails x WHERE x.told_by = m.id OFFSET 0)
+    ) x
+    WHERE m.attempts = $2 AND m.replaced = $3 AND m.ended_at IS NULL AND m.left_at IS NOT NULL
       AND (m.claimed_until IS NULL OR m.claimed_until <= clock_timestamp())
-    LIMIT 1
-) m
-WHERE o.id = ANY(ARRAY(SELECT $1 UNION ALL SELECT x.id FROM mails x WHERE x.told_by = $1))
-  AND o.told_status = 'confirmed' AND o.recipient = m.recipient AND NOT o.seat_told`
+      AND x.told_status = 'confirmed' AND x.recipient = m.recipient AND NOT x.seat_told
+    LIMIT 2000
+))`
 
 // claimMail makes the next attempt of a mail ours for $3 ('goes'), if it is still
 // the one after $2 attempts, its task was replaced $10 times and not since, and
