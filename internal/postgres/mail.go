@@ -19,8 +19,8 @@ const againAfter = 10 * time.Minute
 // for their links. It is none that names lanes.
 const linksLockClass = 0x6c696e6b
 
-// insertMails writes the mails that settling decided on, with ids in the order of time: random
-// ones, which the database would make, cost a quarter more.
+// insertMails writes the mails that settling decided on, with ids in the order of
+// time: random ones, which the database would make, cost a quarter more.
 const insertMails = `
 INSERT INTO mails (run_id, ticket, kind, id)
 SELECT * FROM unnest($1::integer[], $2::bigint[], $3::text[], $4::uuid[])`
