@@ -2,6 +2,8 @@ package doctor
 
 import (
 	"errors"
+	"strings"
+	"unicode"
 
 	"github.com/lastseat/lastseat/internal/enroll"
 )
@@ -16,6 +18,8 @@ func (c *Checkup) values() {
 	if r.Course.ReplyTo != "" {
 		if _, err := enroll.ParseAddress(r.Course.ReplyTo); err != nil {
 			c.add(ReplyTo, 0, "reply_to of its course %s is not a plain address like name@example.org, so replies go to the sender", r.Course.Slug)
+		} else if !ascii(r.Course.ReplyTo) {
+			c.add(ReplyTo, 0, "reply_to of its course %s must have its domain in ASCII, as in name@xn--mller-kva.example, before the course can be changed", r.Course.Slug)
 		}
 	}
 	const shown = "mails, calendars and pages show something else"
@@ -23,6 +27,10 @@ func (c *Checkup) values() {
 	c.value(Text, enroll.CheckLine("title of its course", r.Course.Title), shown)
 	c.value(Text, enroll.CheckLine("organiser of its course", r.Course.Organiser), shown)
 	c.value(Text, enroll.CheckLines("description of its course", r.Course.Description), shown)
+}
+
+func ascii(s string) bool {
+	return !strings.ContainsFunc(s, func(r rune) bool { return r > unicode.MaxASCII })
 }
 
 // value adds a finding if the check of a field returned a fault.

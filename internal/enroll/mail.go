@@ -112,6 +112,9 @@ type Mail struct {
 	// first, and for other kinds exactly one.
 	About []Enrolment
 	More  bool // the address also has older ones
+	// Joined has, for MailSummary, the kinds of the mails that it replaces, each with
+	// the time at which the latest was due.
+	Joined map[MailKind]time.Time
 	// Outdated tells that the registration no longer has the address that the
 	// mail was begun for, or for an apology that it has that address again.
 	Outdated bool
@@ -140,13 +143,32 @@ func (m Mail) Superseded() bool {
 
 // Overdue returns why it is too late for the mail, or "" if it is not.
 func (m Mail) Overdue() string {
-	until := mailRules[m.Kind].until
 	for _, e := range m.About {
-		if end := until.of(m, e); !end.IsZero() && !m.Now.Before(end) {
-			return until.passed
+		if end, passed := m.deadline(e); !end.IsZero() && !m.Now.Before(end) {
+			return passed
 		}
 	}
 	return ""
+}
+
+// deadline returns the time until which the mail makes sense for the registration,
+// zero for ever, and what has happened by then. A summary makes sense as long as any
+// of the mails that joined it would.
+func (m Mail) deadline(e Enrolment) (end time.Time, passed string) {
+	if m.Kind != MailSummary || len(m.Joined) == 0 {
+		until := mailRules[m.Kind].until
+		return until.of(m, e), until.passed
+	}
+	for kind, dueAt := range m.Joined {
+		joined, what := Mail{Kind: kind, DueAt: dueAt}.deadline(e)
+		if joined.IsZero() {
+			return joined, ""
+		}
+		if joined.After(end) {
+			end, passed = joined, what
+		}
+	}
+	return end, passed
 }
 
 // Obsolete returns why the mail must not be sent any more, or "" if it may be.

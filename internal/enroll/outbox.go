@@ -72,6 +72,14 @@ type ClaimLimits struct {
 	Pace time.Duration
 }
 
+// MailWaits are the longest times that a mail waits for its next look.
+type MailWaits struct {
+	Lease    time.Duration // while it is claimed
+	RetryMin time.Duration // after its first attempt; twice that after the second, and so on, …
+	RetryMax time.Duration // … up to this
+	Held     time.Duration // for its turn: on the queue, or after other mails to the address
+}
+
 // MailPatience is how long a mail may wait before MailBacklog counts it as
 // overdue.
 const MailPatience = time.Hour

@@ -124,6 +124,24 @@ func words(text string) []string {
 	return strings.FieldsFunc(text, func(r rune) bool { return r == '\n' })
 }
 
+// TestCompose_says_that_a_location_was_removed: a mail without the line would leave
+// the old location as the only one.
+func TestCompose_says_that_a_location_was_removed(t *testing.T) {
+	t.Parallel()
+	eachMail(t, func(t *testing.T, m enroll.Mail) {
+		e := &m.About[0]
+		e.LastTold.Status = enroll.Confirmed
+		e.LastTold.Schedule = e.For.Schedule()
+		e.LastTold.Schedule.Location = "Room 6"
+		e.For.Location = ""
+		said := map[enroll.Language]string{enroll.English: "Where: not announced yet\n", enroll.German: "Wo: noch nicht bekannt gegeben\n"}[m.Language]
+		want := m.Kind != enroll.MailLinks && m.Kind != enroll.MailMistakenAddress
+		if got := receive(t, m).plain; strings.Contains(got, said) != want {
+			t.Errorf("got\n%s", got)
+		}
+	})
+}
+
 func TestCompose_makes_one_message_of_all_attempts(t *testing.T) {
 	t.Parallel()
 	m := mailOf(t, enroll.MailConfirmed, enroll.English)

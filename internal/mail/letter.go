@@ -142,6 +142,8 @@ func (w wording) facts(m enroll.Mail, e enroll.Enrolment) ([]fact, error) {
 	}
 	if e.For.Location != "" {
 		facts = append(facts, fact{w.where, oneLine(e.For.Location), true})
+	} else if _, removed := changes(e); removed && (m.Kind == enroll.MailChanged || m.Kind != enroll.MailLinks && e.Moved()) {
+		facts = append(facts, fact{w.where, w.nowhere, false})
 	}
 	if m.Kind == enroll.MailChanged || m.Kind != enroll.MailLinks && e.Moved() {
 		facts = append(facts, w.before(e)...)

@@ -60,10 +60,9 @@ type Outbox interface {
 	// under their new names. It leaves out mails that are no longer as they were
 	// read.
 	ReplaceTasks(ctx context.Context, mails []enroll.DueMail) ([]enroll.DueMail, error)
-	// MendDueTimes makes mails due whose times lie in the future because the clock
-	// was set back: no mail waits longer than longest, or is claimed for much longer
-	// than lease.
-	MendDueTimes(ctx context.Context, longest, lease time.Duration) (int, error)
+	// MendDueTimes makes mails due whose times lie further in the future than
+	// longest allows, because the clock was set back.
+	MendDueTimes(ctx context.Context, longest enroll.MailWaits) (int, error)
 	// ClaimMail makes an attempt the caller's, or returns an error of code
 	// NotFound if there is none to be made now.
 	ClaimMail(ctx context.Context, due enroll.DueMail, limits enroll.ClaimLimits) (enroll.Mail, error)

@@ -18,11 +18,6 @@ const (
 	remindEvery = time.Minute
 	tidyEvery   = 10 * time.Second
 
-	// waitSlack is how much longer than its pauses a mail may wait for its next
-	// look: as long as it is held back, so that an address does not get too many at
-	// once.
-	waitSlack = time.Hour
-
 	// roundMost is how many people one transaction writes mails for, and lookMost
 	// for how many one look does: mails that are due must not wait for it.
 	roundMost = 1000
@@ -224,7 +219,9 @@ func (r *Relay) write(ctx context.Context, batch func(context.Context) (people i
 func (r *Relay) tidy(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
 	defer cancel()
-	mended, err := r.outbox.MendDueTimes(ctx, r.options.RetryMax+waitSlack, r.lease())
+	mended, err := r.outbox.MendDueTimes(ctx, enroll.MailWaits{
+		Lease: r.lease(), RetryMin: r.options.RetryMin, RetryMax: r.options.RetryMax, Held: max(r.options.Pace, relayAgain),
+	})
 	if mended > 0 {
 		r.log.Warn("mails had times that lie in the future: they are due now. Was the clock set back?", "mails", mended)
 	}

@@ -19,9 +19,9 @@ const againAfter = 10 * time.Minute
 // for their links. It is none that names lanes.
 const linksLockClass = 0x6c696e6b
 
-// tell writes what settling decided to tell, with ids in the order of time: random
-// ones, which the database would make, cost a quarter more.
-const tell = `
+// insertMails writes the mails that settling decided on, with ids in the order of
+// time: random ones, which the database would make, cost a quarter more.
+const insertMails = `
 INSERT INTO mails (run_id, ticket, kind, id)
 SELECT * FROM unnest($1::integer[], $2::bigint[], $3::text[], $4::uuid[])`
 
@@ -169,8 +169,8 @@ func (s *Store) ResendMail(ctx context.Context, run string, id uuid.UUID) (enrol
 	batch.Queue(lockMailbox, id, mailboxLockClass)
 	batch.Queue(`
 		WITH again AS (
-			INSERT INTO mails (kind, run_id, ticket, email_key, sequence)
-			SELECT m.kind, m.run_id, m.ticket, m.email_key, last.sequence + 1
+			INSERT INTO mails (kind, run_id, ticket, email_key, email, sequence)
+			SELECT m.kind, m.run_id, m.ticket, m.email_key, CASE WHEN m.email_key IS NOT NULL THEN m.email END, last.sequence + 1
 			FROM mails m
 			CROSS JOIN LATERAL (
 				SELECT sequence, state FROM mails l WHERE l.run_id = m.run_id AND l.ticket = m.ticket AND l.kind = m.kind
@@ -179,7 +179,9 @@ func (s *Store) ResendMail(ctx context.Context, run string, id uuid.UUID) (enrol
 			WHERE m.id = $1 AND last.state <> 'pending' AND m.kind <> $2
 			RETURNING id
 		)
-		UPDATE mails o SET told_by = again.id FROM again, mails m WHERE m.id = $1 AND m.state <> 'sent' AND o.told_by = m.id`, id, enroll.MailMistakenAddress)
+		UPDATE mails o SET told_by = again.id, seat_told = o.seat_told OR coalesce(o.told_status = 'confirmed', false) AND m.left_at IS NOT NULL
+		FROM again, mails m
+		WHERE m.id = $1 AND m.state <> 'sent' AND o.told_by = m.id`, id, enroll.MailMistakenAddress)
 	batch.Queue(`
 		UPDATE mails l SET next_at = clock_timestamp()
 		FROM mails m

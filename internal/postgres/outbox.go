@@ -19,14 +19,15 @@ func (s *Store) MailsDue(ctx context.Context, most int) ([]enroll.DueMail, error
 }
 
 // asRead finds the mails $1 to $4 that are as they were read: a claim, the end of
-// an attempt and another relay each change one of these columns. They are compared
-// outside of the lookup, which sees the row as it was before a wait for it. What
-// has not ended is pending; asked for the state, the plan could go through all
-// that is.
+// an attempt and another relay each change one of these columns. A row that
+// another transaction holds is being changed, so it is left out too: these
+// statements wait for no row, and no two of them wait for each other. The columns
+// are compared outside of the lookup, which sees the row as it was before. What has
+// not ended is pending; asked for the state, the plan could go through all that is.
 const (
 	asRead = `
 FROM unnest($1::uuid[], $2::integer[], $3::integer[], $4::timestamptz[]) AS was (id, attempts, replaced, next_at)
-CROSS JOIN LATERAL (SELECT o.ctid AS at FROM mails o WHERE o.id = was.id LIMIT 1) o
+CROSS JOIN LATERAL (SELECT o.ctid AS at FROM mails o WHERE o.id = was.id LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED) o
 WHERE m.ctid = o.at AND m.ended_at IS NULL AND (m.attempts, m.replaced, m.next_at) = (was.attempts, was.replaced, was.next_at)`
 	relayed  = `UPDATE mails m SET next_at = now() + $5::interval` + asRead
 	replaced = `UPDATE mails m SET replaced = m.replaced + 1` + asRead + `
@@ -61,17 +62,23 @@ func asReadArguments(mails []enroll.DueMail) []any {
 
 // MendDueTimes makes mails due that were written by a clock which has been set
 // back since, and returns how many there were. Such a mail becomes due in the
-// future, or its next look is further away than longest, or it is claimed for more
-// than two leases: another worker may be configured with a longer lease than this
-// one. A claimed mail may be on its way, so it stays claimed for one lease.
-func (s *Store) MendDueTimes(ctx context.Context, longest, lease time.Duration) (int, error) {
+// future, or its next look is further away than its attempts explain, or it is
+// claimed for more than two leases: another worker may be configured with a longer
+// lease than this one. A claimed mail may be on its way, so it stays claimed for
+// one lease. A mail that another transaction holds is left to the next call.
+func (s *Store) MendDueTimes(ctx context.Context, longest enroll.MailWaits) (int, error) {
 	tag, err := s.pool.Exec(ctx, `
 		UPDATE mails SET due_at = least(due_at, clock_timestamp()),
-		    claimed_until = CASE WHEN claimed_until IS NOT NULL THEN clock_timestamp() + $2::interval END,
-		    next_at = clock_timestamp() + CASE WHEN claimed_until IS NOT NULL THEN $2::interval ELSE interval '0' END
-		WHERE state = 'pending' AND next_at > clock_timestamp()
-		  AND CASE WHEN claimed_until IS NULL THEN next_at > clock_timestamp() + $1::interval OR due_at > clock_timestamp()
-		           ELSE claimed_until > clock_timestamp() + 2 * $2::interval END`, longest, lease)
+		    claimed_until = CASE WHEN claimed_until IS NOT NULL THEN clock_timestamp() + $1::interval END,
+		    next_at = clock_timestamp() + CASE WHEN claimed_until IS NOT NULL THEN $1::interval ELSE interval '0' END
+		WHERE id = ANY(ARRAY(
+		    SELECT id FROM mails
+		    WHERE state = 'pending' AND next_at > clock_timestamp()
+		      AND CASE WHEN claimed_until IS NOT NULL THEN claimed_until > clock_timestamp() + 2 * $1::interval
+		               ELSE due_at > clock_timestamp() OR next_at > clock_timestamp() + greatest(
+		                   $4::interval, CASE WHEN attempts > 0 THEN least($2::interval * power(2, least(attempts - 1, 20)), $3::interval) END) END
+		    FOR NO KEY UPDATE SKIP LOCKED
+		))`, longest.Lease, longest.RetryMin, longest.RetryMax, longest.Held)
 	if err != nil {
 		return 0, translate("looking for mails from the future", err)
 	}

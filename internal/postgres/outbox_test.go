@@ -255,13 +255,19 @@ func TestReplaceTasks(t *testing.T) {
 
 func TestMendDueTimes(t *testing.T) {
 	t.Parallel()
+	waits := enroll.MailWaits{Lease: time.Minute, RetryMin: 10 * time.Minute, RetryMax: time.Hour, Held: 10 * time.Minute}
 	for name, test := range map[string]struct {
 		set    string // of the mail
 		mended int
 	}{
 		"written by a clock that was set back":     {`due_at = now() + interval '20 minutes', next_at = now() + interval '20 minutes'`, 1},
-		"deferred by a clock that was set back":    {`attempts = 3, next_at = now() + interval '3 hours'`, 1},
-		"deferred for as long as may be":           {`attempts = 3, next_at = now() + interval '55 minutes'`, 0},
+		"deferred by a clock that was set back":    {`attempts = 3, next_at = now() + interval '50 minutes'`, 1},
+		"deferred for as long as may be":           {`attempts = 3, next_at = now() + interval '39 minutes'`, 0},
+		"deferred for the longest pause":           {`attempts = 30, next_at = now() + interval '59 minutes'`, 0},
+		"deferred for longer than that":            {`attempts = 30, next_at = now() + interval '71 minutes'`, 1},
+		"deferred for half a minute":               {`attempts = 1, next_at = now() + interval '50 minutes'`, 1},
+		"held back for as long as may be":          {`next_at = now() + interval '9 minutes'`, 0},
+		"held back by a clock that was set back":   {`next_at = now() + interval '20 minutes'`, 1},
 		"being sent when the clock was set back":   {`attempts = 1, due_at = now() + interval '20 minutes', next_at = now() + interval '21 minutes', claimed_until = now() + interval '21 minutes'`, 1},
 		"being sent":                               {`attempts = 1, next_at = now() + interval '100 seconds', claimed_until = now() + interval '100 seconds'`, 0},
 		"claimed for hours, since it was set back": {`attempts = 1, next_at = now() + interval '3 hours', claimed_until = now() + interval '3 hours'`, 1},
@@ -274,7 +280,7 @@ func TestMendDueTimes(t *testing.T) {
 			o.ask(person(1))
 			o.exec(`UPDATE mails SET ` + test.set)
 			for _, want := range []int{test.mended, 0} {
-				if n, err := o.MendDueTimes(t.Context(), time.Hour, time.Minute); err != nil || n != want {
+				if n, err := o.MendDueTimes(t.Context(), waits); err != nil || n != want {
 					t.Errorf("mended were %d (%v), want %d", n, err, want)
 				}
 			}

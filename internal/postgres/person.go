@@ -142,7 +142,8 @@ var freshMails = map[enroll.Status]enroll.MailKind{enroll.Confirmed: enroll.Mail
 // it: an organiser has to know where they went. Those that wait are skipped in
 // favour of one that tells the new address how things stand, except for a
 // reminder, which is still right. The old address learns that it was a mistake,
-// and nothing else. A summary is about an address and stays its.
+// and nothing else. A summary is about an address and stays its, and so do the
+// mails that joined it.
 func correctAddress(batch *pgx.Batch, h heldRegistration, address enroll.Address, user int64) {
 	batch.Queue(`INSERT INTO retired_ids (id, run_id, ticket) SELECT id, run_id, ticket FROM requests WHERE run_id = $1 AND ticket = $2`, h.run, h.ticket)
 	batch.Queue(`UPDATE requests SET id = $3, email_key = $4, corrected_after = $5 WHERE run_id = $1 AND ticket = $2`,
@@ -156,9 +157,10 @@ func correctAddress(batch *pgx.Batch, h heldRegistration, address enroll.Address
 		mailboxLockClass, []string{string(h.key), string(address.Key)})
 	batch.Queue(`
 		UPDATE mails SET email = $3
-		WHERE run_id = $1 AND ticket = $2 AND email IS NULL AND email_key IS NULL AND kind <> $4
-		  AND (state IN ('sent', 'failed') OR state = 'pending' AND (claimed_until IS NOT NULL OR attempts > 0 AND kind <> $5))`,
-		h.run, h.ticket, h.email, enroll.MailMistakenAddress, enroll.MailReminder)
+		WHERE run_id = $1 AND ticket = $2 AND email IS NULL AND kind <> $4
+		  AND (email_key = $6 OR told_by IS NOT NULL OR state IN ('sent', 'failed')
+		       OR state = 'pending' AND (claimed_until IS NOT NULL OR attempts > 0 AND kind <> $5))`,
+		h.run, h.ticket, h.email, enroll.MailMistakenAddress, enroll.MailReminder, h.key)
 	batch.Queue(`
 		UPDATE mails SET state = 'skipped', ended_at = clock_timestamp(), problem = 'the address was corrected'
 		WHERE run_id = $1 AND ticket = $2 AND state = 'pending' AND claimed_until IS NULL AND email_key IS NULL AND kind NOT IN ($3, $4)`,

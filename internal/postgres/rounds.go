@@ -18,8 +18,9 @@ const reminderLockClass = 0x72656d64
 // written on. Nobody waits for a row that somebody else writes for. The window is
 // as long as $1, or as a tenth of the time from the first change to the nearest
 // start that the run had since; a minute at most if that is under an hour.
-// Windows from the future, since the clock was set back, are over. Runs that are
-// behind come first.
+// Windows from the future, since the clock was set back, are over. The order is
+// random, so that a run whose notices cannot be written does not keep the others
+// from theirs.
 const dueChange = `
 SELECT c.run_id, coalesce(c.after, 0), c.after IS NULL
 FROM run_changes c
@@ -28,7 +29,7 @@ LEFT JOIN LATERAL (
 ) v ON true
 WHERE c.after IS NOT NULL OR c.opened_at > clock_timestamp()
    OR c.opened_at + least($1::interval, v.nearest / 10, CASE WHEN v.nearest < interval '1 hour' THEN interval '1 minute' END) <= clock_timestamp()
-ORDER BY coalesce(c.after, 0), c.opened_at
+ORDER BY random()
 LIMIT 1
 FOR UPDATE OF c SKIP LOCKED`
 
@@ -62,8 +63,8 @@ WITH people AS MATERIALIZED (
 )
 SELECT count(*), coalesce(max(ticket), 0) FROM people`
 
-// dueReminders finds the next run that begins within $1 and whose reminders of
-// this start are not all written, and from which ticket on. While notices of a
+// dueReminders finds a run that begins within $1 and whose reminders of this start
+// are not all written, and from which ticket on: any of them, like dueChange. While notices of a
 // change are not written, a reminder would come before them, and perhaps of a
 // start that is a mistake: it waits.
 const dueReminders = `
@@ -73,7 +74,7 @@ LEFT JOIN run_reminders d ON d.run_id = r.id
 WHERE r.starts_at > clock_timestamp() AND r.starts_at <= clock_timestamp() + $1::interval AND NOT r.called_off
   AND (d.run_id IS NULL OR d.starts_at <> r.starts_at OR d.after IS NOT NULL)
   AND NOT EXISTS (SELECT FROM run_changes c WHERE c.run_id = r.id)
-ORDER BY r.starts_at
+ORDER BY random()
 LIMIT 1`
 
 // writeReminders writes the reminders of the run $1 for the next $3 seats after

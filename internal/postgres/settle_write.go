@@ -46,9 +46,9 @@ WITH given AS MATERIALIZED (
 SELECT 1 / ((SELECT count(*) FROM seated) + (SELECT count(*) FROM listed) = cardinality($1))::integer`
 
 const (
-	unseat = `WITH written AS (DELETE FROM attendances p USING ` + lost + `attendances` + atPlaces + `) ` + allWritten
-	unlist = `WITH written AS (DELETE FROM waiting p USING ` + lost + `waiting` + atPlaces + `) ` + allWritten
-	lost   = `
+	unseat  = `WITH written AS (DELETE FROM attendances p USING ` + revoked + `attendances` + atPlaces + `) ` + allWritten
+	unlist  = `WITH written AS (DELETE FROM waiting p USING ` + revoked + `waiting` + atPlaces + `) ` + allWritten
+	revoked = `
 unnest($1::integer[], $2::bigint[]) AS lost (run_id, ticket)
 CROSS JOIN LATERAL (SELECT o.ctid AS at FROM `
 	atPlaces = ` o WHERE o.run_id = lost.run_id AND o.ticket = lost.ticket LIMIT 1) o
@@ -100,7 +100,7 @@ type writing struct {
 	batch                     *pgx.Batch
 	decided                   outcomes
 	advanced                  countColumns
-	given                     givings       // who has got a seat, or a place on a waiting list, …
+	given                     grants        // who has got a seat, or a place on a waiting list, …
 	unseated, unlisted        ticketColumns // … and who has it no more
 	changed                   ticketColumns
 	before, statuses, reasons []string // of changed
@@ -173,7 +173,7 @@ func (w *writing) finish() {
 			a.runs, a.before, a.settled, a.taken, a.waiting, a.capacity, a.waitlistCapacity, a.waitlistEnded, a.calledOff)
 	}
 	queue(change, w.changed, w.before, w.statuses, w.reasons)
-	queue(tell, w.told, w.mails, w.mailIDs)
+	queue(insertMails, w.told, w.mails, w.mailIDs)
 	queue(tellFull, w.full, againAfter, enroll.MailFull)
 	queue(tellAgain, w.again, againAfter, enroll.MailAlreadyRegistered)
 	w.batch.Queue("commit")
@@ -189,9 +189,10 @@ func (p *ticketColumns) add(run enroll.RunID, ticket int64) {
 	p.runs, p.tickets = append(p.runs, int32(run)), append(p.tickets, ticket)
 }
 
-// givings are who is given a seat or a place on a waiting list, as columns. Who is
-// no user yet has 0 for one, and becomes one as the request at the ctid says.
-type givings struct {
+// grants are the seats and the places on waiting lists that people are given, as
+// columns. A person who is no user yet has user 0, and becomes a user as the request
+// at the ctid says.
+type grants struct {
 	ticketColumns
 	users  []int64
 	at     tids     // NULL for those who come from a waiting list: they are users
@@ -199,7 +200,7 @@ type givings struct {
 	onList []bool   // it is a place on a list
 }
 
-func (g *givings) add(run *lockedRun, o enroll.Outcome) {
+func (g *grants) add(run *lockedRun, o enroll.Outcome) {
 	who := run.who(o.Ticket)
 	g.ticketColumns.add(run.id, o.Ticket)
 	g.users, g.at = append(g.users, who.user), append(g.at, who.at)

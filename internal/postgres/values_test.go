@@ -9,9 +9,11 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+	"golang.org/x/net/idna"
 
 	"github.com/lastseat/lastseat/internal/doctor"
 	"github.com/lastseat/lastseat/internal/enroll"
@@ -33,22 +35,23 @@ var badValues = map[string]struct {
 	"courses.reply_to": {doctor.ReplyTo, []string{
 		"Ada <a@x.example>", "<a@x.example>", "nobody", "a@b@c.example", "a@x", "a@x.example, b@x.example", "a@-x.example", "a@x..example", ".a@x.example",
 		"a.@x.example", "a..b@x.example", "a@x.example\r\nBcc: b@x.example", "mailto:a@x.example", `"a"@x.example`, "a@[127.0.0.1]", "a@127.0.0.1",
-		"ä@x.example", " ", strings.Repeat("a", 65) + "@x.example", "a@" + strings.Repeat("b", 64) + ".example", "a@x.example.", "a@ä b.example",
+		"ä@x.example", " ", "a@ü", "a@ü..example", "a@-ü.example", "a@ü.123", "a@exämple.example/x", "a@xn--a.example", "a@xn--abc-.example",
+		"a@xn--.example", "a@xn---.example", "a@xn--mller-kva.123", "a@ab--c.example", "a@xn--zzzzzzzzzzzz.example", "a@xn--mller-kva.xn--99999999", "a@a_b.example",
+		strings.Repeat("a", 60) + "@" + strings.Repeat("b.", 99) + "example", strings.Repeat("a", 65) + "@x.example", "a@" + strings.Repeat("b", 64) + ".example", "a@x.example.", "a@ä b.example",
 	}},
-	"courses.title":       {doctor.Text, []string{"a\nb", "a\r\nb", "a\tb", "a\x1bb", "a\u0085b", "a\u2028b", "a\u202eb", "a\u2066b", "  "}},
-	"courses.organiser":   {doctor.Text, []string{"a\nb", "a\rb", "a\x7fb", " "}},
-	"courses.description": {doctor.Text, []string{"a\x1bb", "a\u202eb"}},
-	"runs.location":       {doctor.Text, []string{"a\nb", "a\x0bb", "a\u2029b", " "}},
+	"courses.title":       {doctor.Text, []string{"a\nb", "a\r\nb", "a\tb", "a\x1bb", "a\u0085b", "a\u2028b", "a\u202eb", "a\u2066b", "  ", "\u00a0", "\u200b", "\u2800", "\u3164", "\ufeff", "\u0301"}},
+	"courses.organiser":   {doctor.Text, []string{"a\nb", "a\rb", "a\x7fb", " ", "\u2800"}},
+	"courses.description": {doctor.Text, []string{"a\x1bb", "a\u202eb", "\n\u200b"}},
+	"runs.location":       {doctor.Text, []string{"a\nb", "a\x0bb", "a\u2029b", " ", "\u00a0", "\u200b", "\u2800", "\u3164", "\ufeff"}},
 }
 
 var goodValues = map[string][]string{
 	"runs.time_zone": {"Europe/Berlin", "UTC", "Asia/Kolkata", "Etc/GMT+5", "US/Pacific"},
 	"courses.reply_to": {
-		"", "a@x.example", "Ada.Lovelace+go@Example.ORG", "o'neil@x.example", "!#$%&'*+-/=?^_`{|}~@xn--mller-kva.example", "a@müller.example",
-		"a@☕.example", "a@example。org", "a@b.c", "a@1.2.example", "a@" + strings.Repeat("b", 63) + ".example", strings.Repeat("a", 64) + "@x.example",
-		"a@אב.קום", "a@क्\u200dष.example",
+		"", "a@x.example", "Ada.Lovelace+go@Example.ORG", "o'neil@x.example", "!#$%&'*+-/=?^_`{|}~@xn--mller-kva.example", "a@XN--Mller-KVA.example", "a@xn--strae-oqa.example",
+		"a@xn--e1afmkfd.xn--p1ai", "a@b.c", "a@a--b.example", "a@1.2.example", "a@" + strings.Repeat("b", 63) + ".example", strings.Repeat("a", 64) + "@x.example",
 	},
-	"courses.title":       {"x", "Søn & Co. <b>", "👩‍👩‍👧‍👦", "דָּוִד", "a  b", "=1+1"},
+	"courses.title":       {"x", "Søn & Co. <b>", "👩‍👩‍👧‍👦", "דָּוִד", "a  b", "=1+1", "தமிழ்", "日本", "🦉", "ÿ"},
 	"courses.organiser":   {"", "Go School"},
 	"courses.description": {"", "a\nb\r\n\tc"},
 	"runs.location":       {"", "Room 5, Main Street 1"},
@@ -161,6 +164,65 @@ func TestTriggersAgreeWithTheDomain(t *testing.T) {
 				if err := parse(name, value); err != nil {
 					t.Errorf("the domain refuses %s = %q: %v", name, value, err)
 				}
+			}
+		}
+	})
+}
+
+// TestTriggersRefuseMoreThanTheDomain, which knows what a domain beyond ASCII may
+// be, and which of the newest characters can be seen.
+func TestTriggersRefuseMoreThanTheDomain(t *testing.T) {
+	t.Parallel()
+	url := pgtest.URL(t)
+	t.Run("domains beyond ASCII", func(t *testing.T) {
+		t.Parallel()
+		for _, value := range []string{"a@müller.example", "a@☕.example", "a@example。org", "a@אב.קום", "a@क्\u200dष.example", "a@xn--53h.example"} {
+			if parse("courses.reply_to", value) != nil || pgtest.Query[bool](t, url, `SELECT is_address($1)`, value)[0] {
+				t.Errorf("%q is not refused by the database alone", value)
+			}
+		}
+	})
+	t.Run("which the doctor finds", func(t *testing.T) {
+		t.Parallel()
+		url := pgtest.URL(t)
+		s := pgtest.Open(t, url)
+		enrolltest.OpenRun(t, s, "a", nil)
+		pgtest.Exec(t, url, `ALTER TABLE courses DISABLE TRIGGER courses_check_values`) // as before migration 17
+		pgtest.Exec(t, url, `UPDATE courses SET reply_to = 'a@müller.example'`)
+		if found, err := s.CheckUp(t.Context(), "a"); err != nil || len(found) != 1 || found[0].Code != doctor.ReplyTo {
+			t.Errorf("got %v, %v", found, err)
+		}
+	})
+	t.Run("each A-label of one character", func(t *testing.T) {
+		t.Parallel()
+		var labels []string
+		for r := rune(0x80); r < 0x20000; r++ {
+			if utf8.ValidRune(r) {
+				if label, err := idna.Punycode.ToASCII(string(r)); err == nil {
+					labels = append(labels, "a@"+label+".example")
+				}
+			}
+		}
+		taken := pgtest.Query[string](t, url, `SELECT a FROM unnest($1::text[]) a WHERE is_address(a)`, labels)
+		if len(taken) < 1000 {
+			t.Errorf("only %d of %d are taken", len(taken), len(labels))
+		}
+		for _, value := range taken {
+			if err := parse("courses.reply_to", value); err != nil {
+				t.Errorf("%s is taken: %v", value, err)
+			}
+		}
+	})
+	t.Run("each character", func(t *testing.T) {
+		t.Parallel()
+		seen := pgtest.Query[int32](t, url, `
+			SELECT n FROM generate_series(1, 1114111) n WHERE n NOT BETWEEN 55296 AND 57343 AND is_visible(chr(n))`)
+		if len(seen) < 100_000 {
+			t.Errorf("only %d are visible", len(seen))
+		}
+		for _, r := range seen {
+			if err := parse("courses.title", string(r)); err != nil {
+				t.Errorf("%U is visible: %v", r, err)
 			}
 		}
 	})
