@@ -42,14 +42,14 @@ func fetch(cache, folder, repository string) error {
 	if err != nil {
 		return err
 	}
-	if err := os.MkdirAll(filepath.Dir(folder), 0o755); err != nil {
+	if err := os.MkdirAll(filepath.Dir(folder), 0o755); err != nil { //nolint:gosec // the caller is our own
 		return err
 	}
 	scratch, err := os.MkdirTemp(filepath.Dir(folder), "embedded-postgres.new-")
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(scratch)
+	defer func() { _ = os.RemoveAll(scratch) }()
 	programs := filepath.Join(scratch, "programs")
 	var log bytes.Buffer
 	c := embeddedpostgres.DefaultConfig().Version(version).Port(port).Logger(&log).
@@ -65,10 +65,10 @@ func fetch(cache, folder, repository string) error {
 	if err := server.Stop(); err != nil {
 		return err
 	}
-	if err := os.RemoveAll(folder); err != nil {
+	if err := os.RemoveAll(folder); err != nil { //nolint:gosec // as above
 		return err
 	}
-	return os.Rename(programs, folder)
+	return os.Rename(programs, folder) //nolint:gosec // as above
 }
 
 func freePort() (uint32, error) {
@@ -77,5 +77,5 @@ func freePort() (uint32, error) {
 		return 0, err
 	}
 	defer l.Close()
-	return uint32(l.Addr().(*net.TCPAddr).Port), nil //nolint:gosec // a port has 16 bits
+	return uint32(l.Addr().(*net.TCPAddr).Port), nil
 }

@@ -29,7 +29,7 @@ func build(ctx context.Context, log *proc.Console, root string, packages []strin
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(scratch)
+	defer func() { _ = os.RemoveAll(scratch) }()
 
 	p := &progress{began: time.Now(), errors: log.Lines("go")}
 	stop := log.Progress(ctx, 4*time.Second, p.status)

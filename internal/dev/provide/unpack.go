@@ -23,7 +23,7 @@ var unpackScript string
 func (p Provider) unpack(ctx context.Context, missing []dependency) error {
 	for _, tool := range []string{"apt-get", "dpkg-deb"} {
 		if _, err := exec.LookPath(tool); err != nil {
-			return fmt.Errorf("Debian's packages cannot be fetched without %s", tool)
+			return fmt.Errorf("without %s, no Debian packages can be fetched", tool)
 		}
 	}
 	lock, err := filelock.Await(ctx, filepath.Join(p.folder(), "lock"))
@@ -61,7 +61,7 @@ func (p Provider) unpackOne(ctx context.Context, d dependency) error {
 		return context.Cause(ctx)
 	}
 	if err != nil {
-		return fmt.Errorf("Debian's %s could not be fetched, see above (%w)", d.debian, err)
+		return fmt.Errorf("fetching Debian's %s failed, see above (%w)", d.debian, err)
 	}
 	return nil
 }
