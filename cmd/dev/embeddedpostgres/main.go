@@ -49,7 +49,7 @@ func fetch(cache, folder, repository string) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = os.RemoveAll(scratch) }()
+	defer func() { _ = os.RemoveAll(scratch) }() //nolint:gosec // as above
 	programs := filepath.Join(scratch, "programs")
 	var log bytes.Buffer
 	c := embeddedpostgres.DefaultConfig().Version(version).Port(port).Logger(&log).
