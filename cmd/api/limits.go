@@ -15,6 +15,9 @@ import (
 // them may hold a poll. The others are for requests that are answered at once.
 type limits struct{ connections, polls int }
 
+// keyConnections are the connections to Postgres by which tokens are checked.
+const keyConnections = 2
+
 // findLimits returns the limits that the configuration asks for, or as much as
 // the system's limit on open files allows.
 func findLimits(c config.Config, redis taskqueue.Redis, log *slog.Logger) (limits, error) {
@@ -39,7 +42,7 @@ func limitsFor(c config.Config, files, redisPool int) (limits, error) {
 		least      = 16 // connections for people
 		reserve    = 8  // one in so many never holds a poll
 	)
-	own := c.Intake.Committers + int(c.Postgres.MaxConns) + redisPools*redisPool + ops.AdminConnections + httpserver.Refusing + others
+	own := c.Intake.Committers + int(c.Postgres.MaxConns) + keyConnections + redisPools*redisPool + ops.AdminConnections + httpserver.Refusing + others
 	if files < own+least {
 		return limits{}, fmt.Errorf("the limit on open files (ulimit -n) is %d: with these settings the api needs %d or more", files, own+least)
 	}

@@ -52,7 +52,7 @@ func TestRunEndsWellOnASignal(t *testing.T) {
 	tool, out := newTool(root, map[string]string{"LASTSEAT_POSTGRES_URL": pgtest.EmptyURL(t), "LASTSEAT_REDIS_URL": redistest.Start(t).URL()})
 	ctx, signal := context.WithCancel(t.Context())
 	result := make(chan error)
-	go func() { result <- runUntilSignal(ctx, tool, func(context.Context, *stack.Stack) error { return nil }) }()
+	go func() { result <- runUntilSignal(ctx, tool, func(context.Context, *stack.Stack) (string, error) { return "", nil }) }()
 	testwait.Until(t, "lastseat is up", func() bool { return strings.Contains(out.String(), "lastseat is up") })
 	signal()
 	if err := <-result; err != nil {
@@ -62,7 +62,7 @@ func TestRunEndsWellOnASignal(t *testing.T) {
 
 func TestTheGreetingNamesRunsThatAreThere(t *testing.T) {
 	t.Parallel()
-	text := greeting(&stack.Stack{APIURL: "http://x", OrganiserToken: "t"})
+	text := greeting(&stack.Stack{APIURL: "http://x"}, "t")
 	for _, want := range []string{
 		"http://x/v1/links", `"language": "de", "notify": true`, "/v1/runs/" + exampleFull + "/registrations",
 		`"ada@example.org"}' http://x/v1/runs/` + exampleWaitlistRun + "/registrations ",

@@ -20,13 +20,14 @@ func foreground(ctx context.Context, t *stack.Tool, args []string) error {
 }
 
 // runUntilSignal runs a stack, filled by fill, until a signal comes or a part of
-// the stack ends unasked.
-func runUntilSignal(ctx context.Context, t *stack.Tool, fill func(context.Context, *stack.Stack) error) error {
+// the stack ends unasked. Fill returns an API token to show.
+func runUntilSignal(ctx context.Context, t *stack.Tool, fill func(context.Context, *stack.Stack) (token string, err error)) error {
 	err := t.Run(ctx, stack.Options{Name: "run", KnownPorts: true}, func(ctx context.Context, s *stack.Stack) error {
-		if err := fill(ctx, s); err != nil {
+		token, err := fill(ctx, s)
+		if err != nil {
 			return fmt.Errorf("seeding the example courses: %w", err)
 		}
-		t.Log.Print(greeting(s))
+		t.Log.Print(greeting(s, token))
 		<-ctx.Done()
 		return nil
 	})
@@ -39,7 +40,7 @@ func runUntilSignal(ctx context.Context, t *stack.Tool, fill func(context.Contex
 }
 
 // greeting is what the terminal shows once everything is up.
-func greeting(s *stack.Stack) string {
+func greeting(s *stack.Stack, token string) string {
 	return fmt.Sprintf(`
   lastseat is up. Ctrl-C stops all of it.
 
@@ -48,6 +49,7 @@ func greeting(s *stack.Stack) string {
     queues          %[2]s/ops/queues
     metrics         %[2]s/metrics   %[3]s/metrics
     all addresses   %[4]s
+    API token       %[7]s   of admin@example.org, for a day
 
   Try:
 
@@ -60,5 +62,5 @@ func greeting(s *stack.Stack) string {
     curl -i -X DELETE -H 'Authorization: Bearer %[7]s' %[1]s/v1/runs/%[9]s/registrations/1     # as an organiser: a seat for the person who has waited longest
     curl -s -H 'Authorization: Bearer %[7]s' %[1]s/v1/runs/%[5]s/mails     # as an organiser
 
-`, s.APIURL, s.APIAdminURL, s.WorkerAdminURL, s.File(), exampleRun, s.MailURL, s.OrganiserToken, exampleFull, exampleWaitlistRun)
+`, s.APIURL, s.APIAdminURL, s.WorkerAdminURL, s.File(), exampleRun, s.MailURL, token, exampleFull, exampleWaitlistRun)
 }

@@ -81,9 +81,6 @@ type API struct {
 	// PublicURL is the address people reach the API at, for links: http or https, without a query or credentials. Load
 	// trims the slash at its end. cmd/worker needs it, too: mails have links.
 	PublicURL string `yaml:"public_url"`
-	// OrganiserToken is what organisers send as Authorization: Bearer …, 16 characters or more. Empty: nobody is an
-	// organiser.
-	OrganiserToken Secret `yaml:"organiser_token"`
 	// MaxBodyBytes is the largest request body, in bytes, 1024..1048576. Larger ones are answered 413.
 	MaxBodyBytes int64 `yaml:"max_body_bytes" bounds:"1024..1048576"`
 	// ReadHeaderTimeout is the longest that reading the header of a request may take, 100ms..1m.

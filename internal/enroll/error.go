@@ -16,7 +16,9 @@ type Code string
 const (
 	Internal       Code = "internal"        // a defect or an unknown failure
 	Invalid        Code = "invalid"         // Faults say what and where
-	NotFound       Code = "not_found"       // no such course, run or registration
+	Unauthorized   Code = "unauthorized"    // no API token, or one that is not valid
+	Forbidden      Code = "forbidden"       // the caller does not have the right
+	NotFound       Code = "not_found"       // no such course, run or registration, or none that the caller may see
 	RunNotOpen     Code = "not_open"        // the window has not begun
 	RunClosed      Code = "closed"          // the window is over
 	CodeCalledOff  Code = "called_off"      // the run does not take place
@@ -27,6 +29,7 @@ const (
 	Corrected      Code = "corrected"       // the registration has another address and another id since
 	CancelWaits    Code = "cancel_waits"    // a request to cancel the registration is undecided
 	Conflict       Code = "conflict"        // it exists already
+	LastAdmin      Code = "last_admin"      // it would leave no admin
 	Busy           Code = "busy"            // more waits than can be kept: nothing was accepted
 	Unavailable    Code = "unavailable"     // the database cannot be reached or takes no work now: nothing was accepted
 	LineBlocked    Code = "line_blocked"    // somebody holds a run's line: nothing was accepted

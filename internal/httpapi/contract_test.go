@@ -166,7 +166,7 @@ func showsToken(_ context.Context, in *openapi3filter.AuthenticationInput) error
 
 // checkStray checks the answer to what no operation of the document stands for.
 func (c contract) checkStray(response *http.Response, body []byte) error {
-	name := map[int]string{http.StatusNotFound: "NotFound", http.StatusMethodNotAllowed: "MethodNotAllowed"}[response.StatusCode]
+	name := map[int]string{http.StatusNotFound: "NotFound", http.StatusMethodNotAllowed: "MethodNotAllowed", http.StatusUnauthorized: "Unauthorized"}[response.StatusCode]
 	if name == "" {
 		return fmt.Errorf("status %d where there is no operation", response.StatusCode)
 	}

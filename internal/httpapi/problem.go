@@ -19,7 +19,6 @@ const (
 	tooLarge    enroll.Code = "too_large"              // a body over the limit
 	unsupported enroll.Code = "unsupported_media_type" // a body that does not claim to be JSON
 	noMethod    enroll.Code = "method_not_allowed"
-	notAllowed  enroll.Code = "unauthorized" // no organiser's token, or a wrong one
 )
 
 var (
@@ -35,7 +34,8 @@ var statuses = map[enroll.Code]struct {
 	title  string
 }{
 	malformed:             {http.StatusBadRequest, "The body is not valid JSON"},
-	notAllowed:            {http.StatusUnauthorized, "Only organisers may do this"},
+	enroll.Unauthorized:   {http.StatusUnauthorized, "There is no valid API token"},
+	enroll.Forbidden:      {http.StatusForbidden, "The API token does not have this right"},
 	enroll.NotFound:       {http.StatusNotFound, "Not found"},
 	noMethod:              {http.StatusMethodNotAllowed, "Method not allowed"},
 	enroll.RunNotOpen:     {http.StatusConflict, "Registration has not begun"},
@@ -47,6 +47,7 @@ var statuses = map[enroll.Code]struct {
 	enroll.CancelWaits:    {http.StatusConflict, "A request to cancel the registration is undecided"},
 	enroll.Corrected:      {http.StatusGone, "The registration was corrected"},
 	enroll.Obsolete:       {http.StatusConflict, "The mail is obsolete"},
+	enroll.LastAdmin:      {http.StatusConflict, "No admin would be left"},
 	enroll.Conflict:       {http.StatusConflict, "Already exists"},
 	tooLarge:              {http.StatusRequestEntityTooLarge, "The body is too large"},
 	unsupported:           {http.StatusUnsupportedMediaType, "The body must be application/json"},

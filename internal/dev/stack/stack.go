@@ -2,7 +2,6 @@ package stack
 
 import (
 	"context"
-	"crypto/rand"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -19,16 +18,15 @@ type Stack struct {
 	APIURL         string            `json:"api_url"`
 	APIAdminURL    string            `json:"api_admin_url"`
 	WorkerAdminURL string            `json:"worker_admin_url"`
-	MailURL        string            `json:"mail_url"`        // the page of the mail sink
-	MailServer     string            `json:"mail_server"`     // its SMTP server, host:port
-	OrganiserToken string            `json:"organiser_token"` // a new one at every start
-	Processes      map[proc.Part]int `json:"processes"`       // of API, worker and our own services
-	Folder         string            `json:"folder"`          // absolute; its bin has api and worker, the services' logs are beside it
+	MailURL        string            `json:"mail_url"`    // the page of the mail sink
+	MailServer     string            `json:"mail_server"` // its SMTP server, host:port
+	Processes      map[proc.Part]int `json:"processes"`   // of API, worker and our own services
+	Folder         string            `json:"folder"`      // absolute; its bin has api and worker, the services' logs are beside it
 }
 
 // New returns a stack whose programs are not started yet.
 func New(f *Folder, sink *Sink) *Stack {
-	return &Stack{Folder: f.Path, MailURL: "http://" + sink.Page, MailServer: sink.Server, OrganiserToken: rand.Text()}
+	return &Stack{Folder: f.Path, MailURL: "http://" + sink.Page, MailServer: sink.Server}
 }
 
 // Options are what differs between the uses of a stack.
