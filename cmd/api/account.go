@@ -17,7 +17,7 @@ import (
 	"github.com/lastseat/lastseat/internal/postgres"
 )
 
-// action is what `api account` and `api token` do with the database.
+// action is what `api account`, `api token` and `api audit` do with the database.
 type action func(ctx context.Context, s *postgres.Store, stdout io.Writer) error
 
 // manage runs an action on a database that is up to date.
@@ -27,9 +27,9 @@ func manage(ctx context.Context, c config.Config, do action, stdout io.Writer) e
 		return fmt.Errorf("postgres.url: %w", err)
 	}
 	defer store.Close()
-	ctx, cancel := context.WithTimeout(ctx, c.Postgres.ConnectTimeout+2*c.Postgres.StatementTimeout)
+	ready, cancel := context.WithTimeout(ctx, c.Postgres.ConnectTimeout+c.Postgres.StatementTimeout)
 	defer cancel()
-	if err := store.Ready(ctx); err != nil {
+	if err := store.Ready(ready); err != nil {
 		return err
 	}
 	return do(ctx, store, stdout)

@@ -19,7 +19,8 @@ import (
 	"github.com/lastseat/lastseat/internal/postgres"
 )
 
-const usage = `usage: api [-config FILE] [serve | migrate | account | token | doctor | healthcheck]
+const usage = `usage: api [-config FILE] [serve | migrate | account | token | audit |
+                           doctor | healthcheck]
 
   serve        serve the HTTP API until SIGTERM or SIGINT (the default)
   migrate      bring the database schema up to date
@@ -36,6 +37,8 @@ const usage = `usage: api [-config FILE] [serve | migrate | account | token | do
                      writes the token, which is shown only once
                  list --email E
                  revoke --email E --id ID
+  audit        prune --days D   remove the entries that are older than D days, 30
+                                or more
   doctor       check the ledger and report what is wrong. Without --repair, it
                takes no locks and writes nothing
                  --run SLUG  check only this run
@@ -82,6 +85,8 @@ func run(ctx context.Context, args, environ []string, stdout io.Writer) error {
 		do, err = parseAccount(flags.Args()[1:])
 	case command == "token":
 		do, err = parseToken(flags.Args()[1:])
+	case command == "audit":
+		do, err = parseAudit(flags.Args()[1:])
 	case command == "doctor":
 		asked, err = parseDoctor(flags.Args()[1:])
 	case flags.NArg() > 1 || !slices.Contains([]string{"", "serve", "migrate", "healthcheck"}, command):

@@ -2,6 +2,8 @@ package access
 
 import (
 	"crypto/sha256"
+	"maps"
+	"net/netip"
 	"slices"
 
 	"github.com/lastseat/lastseat/internal/enroll"
@@ -11,6 +13,7 @@ import (
 type Caller struct {
 	Account  AccountID
 	Token    Token
+	Client   netip.Prefix // where the request came from; zero = unknown
 	grants   Grants
 	operator bool
 }
@@ -36,19 +39,23 @@ func (c Caller) RoleFor(course string) Role {
 // RoleForAll returns the role that the caller has for every course.
 func (c Caller) RoleForAll() Role { return c.RoleFor(AllCourses) }
 
-// SomeRole returns the greatest role that the caller has for any course.
-func (c Caller) SomeRole() (greatest Role) {
-	for course := range c.grants {
-		if role := c.RoleFor(course); !greatest.AtLeast(role) {
-			greatest = role
+// CoursesWith returns the courses for which the caller has the role or a greater
+// one, nil for all courses.
+func (c Caller) CoursesWith(role Role) []string {
+	if c.RoleForAll().AtLeast(role) {
+		return nil
+	}
+	courses := []string{}
+	named := c.Token.Courses
+	if named == nil {
+		named = slices.Sorted(maps.Keys(c.grants))
+	}
+	for _, course := range named {
+		if course != AllCourses && c.RoleFor(course).AtLeast(role) {
+			courses = append(courses, course)
 		}
 	}
-	for _, course := range c.Token.Courses {
-		if role := c.RoleFor(course); !greatest.AtLeast(role) {
-			greatest = role
-		}
-	}
-	return greatest
+	return courses
 }
 
 // Grants returns what the account is granted, whatever the token leaves of it.

@@ -31,6 +31,7 @@ type Submission struct {
 	// ByOrganiser tells that an organiser asked: a Cancel is accepted after the run
 	// has begun, too.
 	ByOrganiser bool
+	By          Actor
 
 	// IdempotencyKey makes a later submission with the same key for the same run
 	// equal to the first; empty = none. It comes from the client, from an organiser
@@ -39,6 +40,10 @@ type Submission struct {
 	// Digest is that of a Register with an IdempotencyKey.
 	Digest Digest
 }
+
+// Actor is the account of the organiser that asks, and the API token by which it
+// does; zero = no account.
+type Actor struct{ Account, Token int32 }
 
 // The prefixes of IdempotencyKeys that no client can send: clients' keys are
 // ASCII.

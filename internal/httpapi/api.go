@@ -49,7 +49,7 @@ type Outbox interface {
 	// asks for, by ticket.
 	Mails(ctx context.Context, run string, q enroll.MailQuery) ([]enroll.OutboxMail, error)
 	// ResendMail has a mail sent once more.
-	ResendMail(ctx context.Context, run string, id uuid.UUID) (enroll.OutboxMail, error)
+	ResendMail(ctx context.Context, by access.Caller, run string, id uuid.UUID) (enroll.OutboxMail, error)
 }
 
 // Line is what organisers read of a run's line, and correct in it.
@@ -63,7 +63,7 @@ type Line interface {
 	WasSeated(ctx context.Context, r enroll.Registration) (bool, error)
 	// CorrectPerson changes the name and the address of a registration that has
 	// a seat or a place on the waiting list.
-	CorrectPerson(ctx context.Context, run string, ticket int64, name enroll.Name, address enroll.Address) error
+	CorrectPerson(ctx context.Context, by access.Caller, run string, ticket int64, name enroll.Name, address enroll.Address) error
 	// Line calls each for the entries after a ticket, in ticket order, until it
 	// returns an error, which is then returned.
 	Line(ctx context.Context, run string, after int64, each func(enroll.LineEntry) error) error
@@ -84,6 +84,7 @@ type Ports struct {
 	Line      Line
 	Keyring   Keyring
 	Accounts  Accounts
+	Audit     Audit
 }
 
 // Options of the API.
@@ -105,6 +106,7 @@ type api struct {
 	line      Line
 	keyring   Keyring
 	accounts  Accounts
+	audit     Audit
 	options   Options
 	log       *slog.Logger
 }
@@ -113,7 +115,7 @@ type api struct {
 func New(p Ports, o Options, log *slog.Logger, reg prometheus.Registerer) (http.Handler, error) {
 	gin.SetMode(gin.ReleaseMode)
 	a := &api{
-		catalogue: p.Catalogue, intake: p.Intake, watch: p.Watch, outbox: p.Outbox, line: p.Line, keyring: p.Keyring, accounts: p.Accounts,
+		catalogue: p.Catalogue, intake: p.Intake, watch: p.Watch, outbox: p.Outbox, line: p.Line, keyring: p.Keyring, accounts: p.Accounts, audit: p.Audit,
 		options: o, log: log,
 	}
 	e := gin.New()
@@ -160,6 +162,8 @@ func (a *api) route(e *gin.Engine) {
 	get("/v1/runs/:run/line", a.organising(a.getLine))
 	get("/v1/runs/:run/mails", a.organising(a.listMails))
 	e.POST("/v1/runs/:run/mails/:mail/resend", a.answer(a.organising(a.resendMail)))
+
+	get("/v1/audit", a.signedIn(a.getAudit)) // for organisers, about their courses
 
 	// For everybody with a token: the own account and its tokens, which admins may see, too.
 	get("/v1/me", a.signedIn(a.getMe))

@@ -37,6 +37,7 @@ func (a *api) authenticate(c *gin.Context) error {
 		c.Writer.Header().Del("Allow") // the router sets it for methods that it does not take
 		return err
 	}
+	caller.Client = access.NetworkOf(c.ClientIP())
 	c.Set(callerKey, caller)
 	reads := c.Request.Method == http.MethodGet || c.Request.Method == http.MethodHead
 	if caller.Token.ReadOnly && !reads && c.FullPath() != "" {
@@ -49,6 +50,12 @@ func (a *api) authenticate(c *gin.Context) error {
 func callerOf(c *gin.Context) access.Caller {
 	caller, _ := c.Value(callerKey).(access.Caller)
 	return caller
+}
+
+// actor returns the caller as the line keeps it.
+func actor(c *gin.Context) enroll.Actor {
+	caller := callerOf(c)
+	return enroll.Actor{Account: int32(caller.Account), Token: int32(caller.Token.ID)}
 }
 
 // signedIn lets only callers with a token through.

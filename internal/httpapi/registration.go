@@ -168,6 +168,9 @@ func (a *api) register(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
+	if byOrganiser {
+		submission.By = actor(c)
+	}
 	receipt, err := a.intake.Accept(c.Request.Context(), submission)
 	if found(c, run, err) != nil {
 		return a.perhapsAccepted(c, receipt, key, err)

@@ -83,6 +83,7 @@ var rightsOf = map[string]rights{
 	"GET /v1/runs/:run/mails":                    {"/v1/runs/a/mails", "", 401, 200, 403, 403, 200, 200},
 	"POST /v1/runs/:run/mails/:mail/resend":      {"/v1/runs/a/mails/7b1d9a30-98a5-4b8e-9e63-6f0d2c1b7a55/resend", "", 401, 403, 403, 403, 404, 404},
 
+	"GET /v1/audit":                              {"/v1/audit?course=course", "", 401, 200, 403, 403, 200, 200},
 	"GET /v1/me":                                 {"/v1/me", "", 401, 200, 200, 200, 200, 200},
 	"GET /v1/accounts/:account":                  {"/v1/accounts/{own}", "", 401, 200, 404, 404, 200, 200},
 	"GET /v1/accounts/:account/tokens":           {"/v1/accounts/{own}/tokens", "", 401, 200, 404, 404, 200, 200},

@@ -109,7 +109,7 @@ func (h *world) chance(what string, in int) bool { return chance(h.t, what, in) 
 
 // paged tells whether after is a cursor there, and no ticket.
 func paged(o operation) bool {
-	return o.path == "/v1/courses" || o.path == "/v1/runs" || o.path == "/v1/accounts"
+	return o.path == "/v1/courses" || o.path == "/v1/runs" || o.path == "/v1/accounts" || o.path == "/v1/audit"
 }
 
 // value draws a parameter: mostly one that means something here.

@@ -65,8 +65,11 @@ func (s *Store) AddAccount(ctx context.Context, by access.Caller, a access.Accou
 			if err := grant(ctx, tx, a.ID, access.Grant{Role: role, Course: course}); err != nil {
 				return err
 			}
+			if err := audit(ctx, tx, by, granted(a.ID, access.Grant{Role: role, Course: course})); err != nil {
+				return err
+			}
 		}
-		return nil
+		return audit(ctx, tx, by, access.Entry{Action: access.AccountAdded, AboutAccount: a.ID})
 	})
 	if enroll.CodeOf(err) == enroll.Conflict {
 		err = enroll.Errorf(enroll.Conflict, "this address has an account already")
@@ -78,7 +81,12 @@ func (s *Store) AddAccount(ctx context.Context, by access.Caller, a access.Accou
 // that it has for that. The error has code NotFound if there is no such account,
 // Invalid if there is no such course, and LastAdmin if no admin would be left.
 func (s *Store) Grant(ctx context.Context, by access.Caller, id access.AccountID, g access.Grant) (access.Account, error) {
-	return s.changeAccount(ctx, "granting a role", by, id, func(tx pgx.Tx) error { return grant(ctx, tx, id, g) })
+	return s.changeAccount(ctx, "granting a role", by, id, granted(id, g), func(tx pgx.Tx) error { return grant(ctx, tx, id, g) })
+}
+
+// granted is the entry about a grant.
+func granted(id access.AccountID, g access.Grant) access.Entry {
+	return access.Entry{Action: access.RoleGranted, AboutAccount: id, Course: g.Course, Details: map[string]any{"role": g.Role}}
 }
 
 func grant(ctx context.Context, tx pgx.Tx, id access.AccountID, g access.Grant) error {
@@ -96,7 +104,8 @@ func grant(ctx context.Context, tx pgx.Tx, id access.AccountID, g access.Grant) 
 // it has one. The error has code NotFound if there is no such account, and
 // LastAdmin if no admin would be left.
 func (s *Store) Revoke(ctx context.Context, by access.Caller, id access.AccountID, course string) (access.Account, error) {
-	return s.changeAccount(ctx, "revoking a role", by, id, func(tx pgx.Tx) error {
+	entry := access.Entry{Action: access.RoleRevoked, AboutAccount: id, Course: course}
+	return s.changeAccount(ctx, "revoking a role", by, id, entry, func(tx pgx.Tx) error {
 		if course == access.AllCourses {
 			_, err := tx.Exec(ctx, `DELETE FROM grants WHERE account_id = $1 AND course_id IS NULL`, id)
 			return err
@@ -113,14 +122,19 @@ func (s *Store) Revoke(ctx context.Context, by access.Caller, id access.AccountI
 // SetDisabled disables an account or enables it. The error has code NotFound if
 // there is no such account, and LastAdmin if no admin would be left.
 func (s *Store) SetDisabled(ctx context.Context, by access.Caller, id access.AccountID, disabled bool) (access.Account, error) {
-	return s.changeAccount(ctx, "disabling an account", by, id, func(tx pgx.Tx) error {
+	entry := access.Entry{Action: access.AccountEnabled, AboutAccount: id}
+	if disabled {
+		entry.Action = access.AccountDisabled
+	}
+	return s.changeAccount(ctx, "disabling an account", by, id, entry, func(tx pgx.Tx) error {
 		_, err := tx.Exec(ctx, `UPDATE accounts SET disabled = $2 WHERE id = $1 AND disabled <> $2`, id, disabled)
 		return err
 	})
 }
 
-// changeAccount changes an account that exists and returns it.
-func (s *Store) changeAccount(ctx context.Context, doing string, by access.Caller, id access.AccountID, change func(pgx.Tx) error) (a access.Account, err error) {
+// changeAccount changes an account that exists, records it, and returns the
+// account.
+func (s *Store) changeAccount(ctx context.Context, doing string, by access.Caller, id access.AccountID, entry access.Entry, change func(pgx.Tx) error) (a access.Account, err error) {
 	err = s.changeAccess(ctx, doing, by, 0, func(tx pgx.Tx) error {
 		read := func() error {
 			rows, err := tx.Query(ctx, selectAccounts+`WHERE a.id = $1`, id)
@@ -136,6 +150,9 @@ func (s *Store) changeAccount(ctx context.Context, doing string, by access.Calle
 			return err
 		}
 		if err := change(tx); err != nil {
+			return err
+		}
+		if err := audit(ctx, tx, by, entry); err != nil {
 			return err
 		}
 		return read()

@@ -118,9 +118,14 @@ func (s *Store) AddToken(ctx context.Context, by access.Caller, t access.Token, 
 			SELECT id, $2, $3, $4, $5, $6 FROM accounts WHERE id = $1 RETURNING id, created_at`,
 			t.Account, t.Name, hash[:], t.ReadOnly, courses, t.ExpiresAt).Scan(&t.ID, &t.CreatedAt)
 		if errors.Is(err, pgx.ErrNoRows) {
-			err = notFound("account")
+			return notFound("account")
 		}
-		return err
+		if err != nil {
+			return err
+		}
+		return audit(ctx, tx, by, access.Entry{Action: access.TokenAdded, AboutAccount: t.Account, AboutToken: t.ID, Details: map[string]any{
+			"expires_at": t.ExpiresAt.UTC(), "read_only": t.ReadOnly, "courses": t.Courses,
+		}})
 	})
 	return t, err
 }
@@ -162,9 +167,12 @@ func (s *Store) RevokeToken(ctx context.Context, by access.Caller, account acces
 			return err
 		}
 		if t, err = pgx.CollectExactlyOneRow(rows, scanToken); errors.Is(err, pgx.ErrNoRows) {
-			err = notFound("token")
+			return notFound("token")
 		}
-		return err
+		if err != nil {
+			return err
+		}
+		return audit(ctx, tx, by, access.Entry{Action: access.TokenRevoked, AboutAccount: account, AboutToken: id})
 	})
 	return t, err
 }

@@ -8,7 +8,7 @@ SET LOCAL statement_timeout = 0;
 
 CREATE TABLE accounts (
     id         integer GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-    email_key  text NOT NULL UNIQUE CHECK (octet_length(email_key) BETWEEN 3 AND 254),
+    email_key  text COLLATE "C" NOT NULL UNIQUE CHECK (octet_length(email_key) BETWEEN 3 AND 254),
     email      text NOT NULL CHECK (octet_length(email) BETWEEN 3 AND 254),
     name       text NOT NULL CHECK (length(name) BETWEEN 1 AND 200),
     language   text NOT NULL DEFAULT 'en' CHECK (language IN ('en', 'de')),
