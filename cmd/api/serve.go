@@ -85,7 +85,7 @@ func serve(ctx context.Context, c config.Config, log *slog.Logger) error {
 	}
 	announcer := pubsub.NewAnnouncer(messages)
 	keys := keyring.New(keyStore, log)
-	ports := httpapi.Ports{Catalogue: store, Intake: in, Watch: w, Outbox: store, Line: store, Keyring: keys, Accounts: store, Audit: store}
+	ports := httpapi.Ports{Catalogue: store, Intake: in, Watch: w, Outbox: store, Line: store, Keyring: keys, Accounts: store, Audit: store, Editor: store}
 	api, err := httpapi.New(ports, httpapi.Options{
 		PublicURL:    c.API.PublicURL,
 		MaxBodyBytes: c.API.MaxBodyBytes,

@@ -52,7 +52,9 @@ func TestRunEndsWellOnASignal(t *testing.T) {
 	tool, out := newTool(root, map[string]string{"LASTSEAT_POSTGRES_URL": pgtest.EmptyURL(t), "LASTSEAT_REDIS_URL": redistest.Start(t).URL()})
 	ctx, signal := context.WithCancel(t.Context())
 	result := make(chan error)
-	go func() { result <- runUntilSignal(ctx, tool, func(context.Context, *stack.Stack) (string, error) { return "", nil }) }()
+	go func() {
+		result <- runUntilSignal(ctx, tool, func(context.Context, *stack.Stack) (string, error) { return "", nil })
+	}()
 	testwait.Until(t, "lastseat is up", func() bool { return strings.Contains(out.String(), "lastseat is up") })
 	signal()
 	if err := <-result; err != nil {

@@ -1,7 +1,6 @@
 package access
 
 import (
-	"errors"
 	"time"
 
 	"github.com/lastseat/lastseat/internal/enroll"
@@ -37,22 +36,8 @@ func NewAccount(in AccountInput) (Account, error) {
 	if in.Language != nil {
 		a.Language, errs[2] = enroll.ParseLanguage(*in.Language)
 	}
-	if err := joinFaults(errs[:]...); err != nil {
+	if err := enroll.JoinFaults(errs[:]...); err != nil {
 		return Account{}, err
 	}
 	return a, nil
-}
-
-// joinFaults returns one error of code Invalid with the faults of all, or nil.
-func joinFaults(errs ...error) error {
-	var faults []enroll.Fault
-	for _, err := range errs {
-		if e, is := errors.AsType[*enroll.Error](err); is {
-			faults = append(faults, e.Faults...)
-		}
-	}
-	if faults == nil {
-		return nil
-	}
-	return &enroll.Error{Code: enroll.Invalid, Faults: faults}
 }

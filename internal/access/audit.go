@@ -18,6 +18,13 @@ const (
 	RoleRevoked     Action = "role_revoked"
 	TokenAdded      Action = "token_added"
 	TokenRevoked    Action = "token_revoked"
+	CourseAdded     Action = "course_added"
+	CourseChanged   Action = "course_changed"
+	RunAdded        Action = "run_added"
+	RunChanged      Action = "run_changed"
+	RunPublished    Action = "run_published"
+	RunArchived     Action = "run_archived"
+	RunDeleted      Action = "run_deleted"
 	PersonCorrected Action = "person_corrected"
 	MailResent      Action = "mail_resent"
 	LineRead        Action = "line_read"  // with the names and addresses in it

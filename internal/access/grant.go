@@ -63,7 +63,7 @@ func NewGrant(role, course string) (Grant, error) {
 			bad = enroll.FaultIn("course", enroll.Invalid, "excluded", "must be left out or null for the role admin, which is for all courses")
 		}
 	}
-	if err := joinFaults(err, bad); err != nil {
+	if err := enroll.JoinFaults(err, bad); err != nil {
 		return Grant{}, err
 	}
 	return Grant{r, course}, nil

@@ -108,7 +108,7 @@ func NewToken(in TokenInput, account AccountID, asking *Token, now time.Time) (T
 	if asking != nil && !in.Limits.Within(asking.Limits) {
 		errs = append(errs, fault("courses", "range", "must be courses of the token that asks"))
 	}
-	return t, joinFaults(errs...)
+	return t, enroll.JoinFaults(errs...)
 }
 
 // Secret is the part of a token that nobody can guess: 256 random bits.

@@ -7,4 +7,5 @@ type Course struct {
 	Description string
 	Organiser   string // who sends the mails, by name; empty = the installation
 	ReplyTo     string // where answers to them go; empty = to the sender
+	Version     int64  // grows with every change of what organisers edit
 }

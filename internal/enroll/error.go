@@ -29,6 +29,9 @@ const (
 	Corrected      Code = "corrected"       // the registration has another address and another id since
 	CancelWaits    Code = "cancel_waits"    // a request to cancel the registration is undecided
 	Conflict       Code = "conflict"        // it exists already
+	RunIsDraft     Code = "draft"           // the run is not published yet
+	WrongState     Code = "wrong_state"     // the run's state does not allow it
+	VersionChanged Code = "version_changed" // another change came first
 	LastAdmin      Code = "last_admin"      // it would leave no admin
 	Busy           Code = "busy"            // more waits than can be kept: nothing was accepted
 	Unavailable    Code = "unavailable"     // the database cannot be reached or takes no work now: nothing was accepted
@@ -74,6 +77,7 @@ var refusals = map[Code]string{
 	RunClosed:     "registration for this run has closed",
 	RunOver:       "the run has ended: it takes no registrations",
 	CodeCalledOff: "the run has been called off: it takes no registrations",
+	RunIsDraft:    "the run is a draft: publish it first",
 	RunBegun:      "the run has begun: only the organiser can cancel a seat now",
 }
 

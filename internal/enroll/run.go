@@ -30,6 +30,9 @@ type Run struct {
 	OpensAt  time.Time // registration is possible from here (inclusive) …
 	ClosesAt time.Time // … to here (exclusive)
 
+	State   State // empty = Published
+	Version int64 // grows with every change of what organisers edit
+
 	WaitlistEnded bool // by a request in the line
 	CalledOff     bool
 }

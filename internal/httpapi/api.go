@@ -85,6 +85,7 @@ type Ports struct {
 	Keyring   Keyring
 	Accounts  Accounts
 	Audit     Audit
+	Editor    Editor
 }
 
 // Options of the API.
@@ -107,6 +108,7 @@ type api struct {
 	keyring   Keyring
 	accounts  Accounts
 	audit     Audit
+	editor    Editor
 	options   Options
 	log       *slog.Logger
 }
@@ -115,7 +117,7 @@ type api struct {
 func New(p Ports, o Options, log *slog.Logger, reg prometheus.Registerer) (http.Handler, error) {
 	gin.SetMode(gin.ReleaseMode)
 	a := &api{
-		catalogue: p.Catalogue, intake: p.Intake, watch: p.Watch, outbox: p.Outbox, line: p.Line, keyring: p.Keyring, accounts: p.Accounts, audit: p.Audit,
+		catalogue: p.Catalogue, intake: p.Intake, watch: p.Watch, outbox: p.Outbox, line: p.Line, keyring: p.Keyring, accounts: p.Accounts, audit: p.Audit, editor: p.Editor,
 		options: o, log: log,
 	}
 	e := gin.New()
@@ -164,6 +166,17 @@ func (a *api) route(e *gin.Engine) {
 	e.POST("/v1/runs/:run/mails/:mail/resend", a.answer(a.organising(a.resendMail)))
 
 	get("/v1/audit", a.signedIn(a.getAudit)) // for organisers, about their courses
+
+	// For organisers: courses and runs themselves.
+	e.POST("/v1/courses", a.answer(a.signedIn(a.addCourse)))
+	get("/v1/courses/:course/settings", a.organisingCourse(a.getCourseSettings))
+	e.PATCH("/v1/courses/:course/settings", a.answer(a.organisingCourse(a.changeCourse)))
+	e.POST("/v1/courses/:course/runs", a.answer(a.organisingCourse(a.addRun)))
+	get("/v1/runs/:run/settings", a.organising(a.getRunSettings))
+	e.PATCH("/v1/runs/:run/settings", a.answer(a.organising(a.changeRun)))
+	e.POST("/v1/runs/:run/publish", a.answer(a.organising(a.moveRun(a.editor.PublishRun))))
+	e.POST("/v1/runs/:run/archive", a.answer(a.organising(a.moveRun(a.editor.ArchiveRun))))
+	e.DELETE("/v1/runs/:run", a.answer(a.organising(a.deleteRun)))
 
 	// For everybody with a token: the own account and its tokens, which admins may see, too.
 	get("/v1/me", a.signedIn(a.getMe))

@@ -114,5 +114,17 @@ func (a *api) organises(c *gin.Context, run string) (bool, error) {
 	if found(c, run, err) != nil {
 		return false, err
 	}
+	if err := seen(c, r); err != nil {
+		return false, err
+	}
 	return caller.RoleFor(r.Course).AtLeast(access.Organiser), nil
+}
+
+// seen returns an error of code NotFound if the caller may not see the run: a draft
+// is there for callers with a role in its course only.
+func seen(c *gin.Context, r enroll.RunState) error {
+	if r.State == enroll.Draft && callerOf(c).RoleFor(r.Course) == "" {
+		return enroll.Errorf(enroll.NotFound, "there is no such run")
+	}
+	return nil
 }

@@ -23,6 +23,7 @@ const (
 	requestIDKey = "request_id"
 	errorKey     = "error"
 	callerKey    = "caller"
+	currentKey   = "current" // settings, for the problem of a change made from older ones
 	runKey       = "run"
 	ticketKey    = "ticket"
 	cutKey       = "cut" // the answer broke off after it had begun

@@ -83,6 +83,17 @@ var rightsOf = map[string]rights{
 	"GET /v1/runs/:run/mails":                    {"/v1/runs/a/mails", "", 401, 200, 403, 403, 200, 200},
 	"POST /v1/runs/:run/mails/:mail/resend":      {"/v1/runs/a/mails/7b1d9a30-98a5-4b8e-9e63-6f0d2c1b7a55/resend", "", 401, 403, 403, 403, 404, 404},
 
+	// The read-only token belongs to the organiser of the course. Changes without If-Match and with no body are refused later.
+	"POST /v1/courses":                   {"/v1/courses", `{"slug": "course", "title": "Course"}`, 401, 403, 403, 403, 403, 409},
+	"GET /v1/courses/:course/settings":   {"/v1/courses/course/settings", "", 401, 200, 403, 403, 200, 200},
+	"PATCH /v1/courses/:course/settings": {"/v1/courses/course/settings", `{}`, 401, 403, 403, 403, 428, 428},
+	"POST /v1/courses/:course/runs":      {"/v1/courses/course/runs", `{}`, 401, 403, 403, 403, 422, 422},
+	"GET /v1/runs/:run/settings":         {"/v1/runs/draft/settings", "", 401, 200, 403, 404, 200, 200},
+	"PATCH /v1/runs/:run/settings":       {"/v1/runs/draft/settings", `{}`, 401, 403, 403, 404, 428, 428},
+	"POST /v1/runs/:run/publish":         {"/v1/runs/a/publish", "", 401, 403, 403, 403, 409, 409},
+	"POST /v1/runs/:run/archive":         {"/v1/runs/draft/archive", "", 401, 403, 403, 404, 409, 409},
+	"DELETE /v1/runs/:run":               {"/v1/runs/a", "", 401, 403, 403, 403, 409, 409},
+
 	"GET /v1/audit":                              {"/v1/audit?course=course", "", 401, 200, 403, 403, 200, 200},
 	"GET /v1/me":                                 {"/v1/me", "", 401, 200, 200, 200, 200, 200},
 	"GET /v1/accounts/:account":                  {"/v1/accounts/{own}", "", 401, 200, 404, 404, 200, 200},
@@ -105,6 +116,7 @@ func TestRights(t *testing.T) {
 	s := start(t, place{})
 	s.addRun("a", seats(1))
 	s.addRun("off", seats(1))
+	s.addRun("draft", seats(1), func(r *enroll.Run) { r.State = enroll.Draft })
 	s.addCourse("another")
 	r := s.register("a", ada, "first@example.org")
 

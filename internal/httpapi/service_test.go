@@ -121,7 +121,7 @@ func start(t testing.TB, p place) *service {
 	server := httptest.NewUnstartedServer(nil)
 	url := "http://" + server.Listener.Addr().String()
 	api, err := httpapi.New(httpapi.Ports{
-		Catalogue: p.catalogue(store), Intake: p.intake(in), Watch: s.watch, Outbox: store, Line: store, Keyring: keys, Accounts: store, Audit: store,
+		Catalogue: p.catalogue(store), Intake: p.intake(in), Watch: s.watch, Outbox: store, Line: store, Keyring: keys, Accounts: store, Audit: store, Editor: store,
 	}, httpapi.Options{
 		PublicURL: url, Organiser: calendar.Organiser{Name: "Lastseat", Address: "seats@example.org"}, MaxBodyBytes: maxBodyBytes, MaxWait: p.maxWait,
 		Corrected: func(run enroll.RunID, ticket int64) { s.watch.Settled(run, ticket, ticket) },

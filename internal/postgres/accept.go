@@ -34,7 +34,7 @@ FOR NO KEY UPDATE`
 // were accepted, and one for each that was not, unless there is no such run.
 //
 // What it refuses, and what it stores as late, is what enroll.Life says: see the
-// table of a run's life in docs/design.md. Only a cancel that a person sends after
+// table of a run's life in docs/design.md. To the public, a draft is no run. Only a cancel that a person sends after
 // the begin looks at its target.
 const acceptRequests = `
 WITH clock AS MATERIALIZED (
@@ -44,6 +44,7 @@ WITH clock AS MATERIALIZED (
            j.judged_at, seen.ticket AS seen_ticket, j.judged_at >= least(coalesce(r.promote_until, r.starts_at), r.ends_at) AS late,
            CASE a.kind
                WHEN 'register' THEN CASE
+                   WHEN r.state = 'draft' THEN 'draft'
                    WHEN r.called_off THEN 'called_off'
                    WHEN j.judged_at >= r.ends_at THEN 'over'
                    WHEN a.outside_window THEN ''
@@ -64,7 +65,7 @@ WITH clock AS MATERIALIZED (
                               kind, waitlist_limit, target, by_organiser, change, outside_window, shown_id, digest,
                               account_id, token_id, ordinal)
     CROSS JOIN clock
-    CROSS JOIN LATERAL (SELECT * FROM runs r WHERE r.slug = a.slug LIMIT 1) r
+    CROSS JOIN LATERAL (SELECT * FROM runs r WHERE r.slug = a.slug AND (r.state <> 'draft' OR a.by_organiser) LIMIT 1) r
     CROSS JOIN LATERAL (SELECT * FROM lines l WHERE l.run_id = r.id LIMIT 1) l
     CROSS JOIN LATERAL (SELECT greatest(clock.now, l.last_accepted_at) AS judged_at) j
     LEFT JOIN LATERAL (

@@ -9,8 +9,8 @@ import (
 	"github.com/lastseat/lastseat/internal/postgres"
 )
 
-// OpenStore opens the ledger at the URL for a tool: courses and runs are created
-// through the store, because the API cannot.
+// OpenStore opens the ledger at the URL for a tool, which creates courses and runs
+// without the API's steps from draft to published.
 func OpenStore(ctx context.Context, url string) (*postgres.Store, error) {
 	return postgres.Open(ctx, url, postgres.Options{
 		Name: "dev", MaxConns: 2, ConnectTimeout: 5 * time.Second,
