@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -215,4 +216,29 @@ func (c contract) checkResponse(documented *openapi3.Response, response *http.Re
 		}
 	}
 	return c.schemas[content.Schema.Value].Validate(value)
+}
+
+// TestContract_has_every_route, and nothing else: the document and the router are
+// compared both ways.
+func TestContract_has_every_route(t *testing.T) {
+	t.Parallel()
+	s := start(t, place{})
+	routes := make(map[string]bool)
+	parameter := regexp.MustCompile(`:(\w+)`)
+	for _, r := range s.routes {
+		if r.Method != http.MethodHead { // wherever GET is
+			routes[r.Method+" "+parameter.ReplaceAllString(r.Path, "{$1}")] = true
+		}
+	}
+	for path, item := range s.contract.doc.Paths.Map() {
+		for method := range item.Operations() {
+			if !routes[method+" "+path] {
+				t.Errorf("%s %s is documented, and there is no such route", method, path)
+			}
+			delete(routes, method+" "+path)
+		}
+	}
+	for name := range routes {
+		t.Errorf("%s is not documented", name)
+	}
 }

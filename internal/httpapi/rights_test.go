@@ -11,6 +11,7 @@ import (
 	"github.com/lastseat/lastseat/internal/access"
 	"github.com/lastseat/lastseat/internal/enroll"
 	"github.com/lastseat/lastseat/internal/pgtest"
+	"github.com/lastseat/lastseat/internal/testwait"
 )
 
 // token adds an account with grants and returns it with a token of it.
@@ -238,5 +239,28 @@ func TestRights_of_tokens_with_limits(t *testing.T) {
 	}
 	if got := s.sql(`SELECT count(*)::text FROM api_tokens WHERE expires_at > (SELECT expires_at FROM api_tokens WHERE id = $1) AND account_id = $2`, idOf(limited), everywhere.ID); got[0] != "0" {
 		t.Errorf("%s tokens expire later than the one that made them", got[0])
+	}
+}
+
+// TestRights_a_revoked_token_is_refused_by_every_process: there is no Redis, and
+// the other process had the token in its memory.
+func TestRights_a_revoked_token_is_refused_by_every_process(t *testing.T) {
+	t.Parallel()
+	one := start(t, place{})
+	other := start(t, place{database: one.place.database})
+	account, token := one.token(access.Grants{"": access.Organiser}, access.Limits{})
+	me := call{method: http.MethodGet, path: "/v1/me"}
+	one.as(token, me).expect(http.StatusOK)
+	other.as(token, me).expect(http.StatusOK)
+	path := fmt.Sprintf("/v1/accounts/%d/tokens/%d", account.ID, idOf(token))
+	one.as(token, call{method: http.MethodDelete, path: path}).expect(http.StatusOK) // it ends itself
+	for _, s := range []*service{one, other} {
+		testwait.Until(t, "the token is refused", func() bool { return s.as(token, me).status == http.StatusUnauthorized })
+	}
+	second := one.tokenOf(account, access.Limits{})
+	other.as(second, me).expect(http.StatusOK)
+	one.admin(http.MethodPost, fmt.Sprintf("/v1/accounts/%d/disable", account.ID), "").expect(http.StatusOK)
+	for _, s := range []*service{one, other} {
+		testwait.Until(t, "the account is refused", func() bool { return s.as(second, me).status == http.StatusUnauthorized })
 	}
 }
