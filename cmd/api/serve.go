@@ -19,6 +19,7 @@ import (
 	"github.com/lastseat/lastseat/internal/httpapi"
 	"github.com/lastseat/lastseat/internal/httpserver"
 	"github.com/lastseat/lastseat/internal/intake"
+	"github.com/lastseat/lastseat/internal/keyring"
 	"github.com/lastseat/lastseat/internal/lane"
 	"github.com/lastseat/lastseat/internal/ops"
 	"github.com/lastseat/lastseat/internal/postgres"
@@ -44,6 +45,12 @@ func serve(ctx context.Context, c config.Config, log *slog.Logger) error {
 	if err := store.RefuseMisfit(ctx); err != nil {
 		return err
 	}
+	// So has the keyring, or a crowd of readers could keep organisers out.
+	keyStore, err := postgres.Open(ctx, string(c.Postgres.URL), options(c, keyConnections))
+	if err != nil {
+		return fmt.Errorf("postgres.url: %w", err)
+	}
+	defer keyStore.Close()
 	taskqueue.LogRedis(log)
 	redis, err := taskqueue.ParseRedis(string(c.Redis.URL), c.Redis.Timeout)
 	if err != nil {
@@ -78,12 +85,13 @@ func serve(ctx context.Context, c config.Config, log *slog.Logger) error {
 		return fmt.Errorf("mail.from: %w", err)
 	}
 	announcer := pubsub.NewAnnouncer(messages)
-	api, err := httpapi.New(store, in, w, store, store, httpapi.Options{
-		PublicURL:      c.API.PublicURL,
-		MaxBodyBytes:   c.API.MaxBodyBytes,
-		MaxWait:        c.API.MaxWait,
-		Organiser:      calendar.Organiser(*from),
-		OrganiserToken: string(c.API.OrganiserToken),
+	keys := keyring.New(keyStore, log)
+	ports := httpapi.Ports{Catalogue: store, Intake: in, Watch: w, Outbox: store, Line: store, Keyring: keys, Accounts: store, Audit: store, Editor: store}
+	api, err := httpapi.New(ports, httpapi.Options{
+		PublicURL:    c.API.PublicURL,
+		MaxBodyBytes: c.API.MaxBodyBytes,
+		MaxWait:      c.API.MaxWait,
+		Organiser:    calendar.Organiser(*from),
 		Corrected: func(run enroll.RunID, ticket int64) {
 			announcer.Announce(pubsub.Settled{RunID: run, First: ticket, Last: ticket})
 		},
@@ -145,6 +153,7 @@ func serve(ctx context.Context, c config.Config, log *slog.Logger) error {
 		return sender.Run(notifying)
 	})
 	g.Go(func() error { return w.Run(listening) })
+	g.Go(func() error { return keys.Run(listening) })
 	g.Go(func() error { return announcer.Run(listening) })
 	g.Go(func() error {
 		return pubsub.ListenSettled(listening, messages, log, w.RefreshAll, func(s pubsub.Settled) { w.Settled(s.RunID, s.First, s.Last) })

@@ -101,10 +101,6 @@ type API struct {
 	// or https, without a query or credentials. Load drops a slash at the end.
 	// The worker needs it, too: mails contain links.
 	PublicURL string `yaml:"public_url"`
-	// OrganiserToken is the token that organisers send as Authorization: Bearer
-	// …, 16 to 1024 printable ASCII characters without blanks. If it is empty,
-	// there are no organisers.
-	OrganiserToken Secret `yaml:"organiser_token"`
 	// MaxBodyBytes is the largest request body in bytes, 1024..1048576. A
 	// larger one gets 413.
 	MaxBodyBytes int64 `yaml:"max_body_bytes" bounds:"1024..1048576"`

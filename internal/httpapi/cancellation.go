@@ -89,7 +89,9 @@ func (a *api) giveUp(c *gin.Context, byOrganiser bool, read func() (enroll.Regis
 		return r, err
 	}
 	submission := enroll.NewCancel(r.Run, r.Ticket, byOrganiser)
-	if !byOrganiser {
+	if byOrganiser {
+		submission.By = actor(c)
+	} else {
 		submission.Shown = r.ID
 	}
 	receipt, err := a.intake.Accept(c.Request.Context(), submission)

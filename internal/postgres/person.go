@@ -7,6 +7,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"github.com/lastseat/lastseat/internal/access"
 	"github.com/lastseat/lastseat/internal/enroll"
 )
 
@@ -22,7 +23,7 @@ import (
 //
 // It holds the line's lock, so that nobody cancels meanwhile by the old id, and
 // the run's, like settling, since it changes whom an address belongs to.
-func (s *Store) CorrectPerson(ctx context.Context, run string, ticket int64, name enroll.Name, address enroll.Address) error {
+func (s *Store) CorrectPerson(ctx context.Context, by access.Caller, run string, ticket int64, name enroll.Name, address enroll.Address) error {
 	err := pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
 		held, err := lockHeld(ctx, tx, run, ticket)
 		if err != nil {
@@ -47,6 +48,14 @@ func (s *Store) CorrectPerson(ctx context.Context, run string, ticket int64, nam
 		if address.Key != held.key {
 			correctAddress(batch, held, address, user)
 		}
+		fields := []string{"name", "email"}
+		switch {
+		case address.Typed == held.email:
+			fields = fields[:1]
+		case name == held.name:
+			fields = fields[1:]
+		}
+		queueAudit(batch, by, access.Entry{Action: access.PersonCorrected, Run: run, Ticket: ticket, Details: map[string]any{"fields": fields}})
 		return tx.SendBatch(ctx, batch).Close()
 	})
 	if err != nil {
@@ -62,6 +71,7 @@ type heldRegistration struct {
 	ticket  int64
 	settled int64 // of the run
 	status  enroll.Status
+	name    enroll.Name
 	email   string
 	key     enroll.AddressKey
 }
@@ -80,9 +90,9 @@ func lockHeld(ctx context.Context, tx pgx.Tx, run string, ticket int64) (heldReg
 	}
 	var cancelWaits bool
 	err = tx.QueryRow(ctx, `
-		SELECT status, email, email_key,
+		SELECT status, name, email, email_key,
 		       EXISTS (SELECT FROM requests c WHERE c.run_id = $1 AND c.target = $2 AND c.status = 'queued')
-		FROM requests WHERE run_id = $1 AND ticket = $2 AND kind = 'register'`, h.run, ticket).Scan(&h.status, &h.email, &h.key, &cancelWaits)
+		FROM requests WHERE run_id = $1 AND ticket = $2 AND kind = 'register'`, h.run, ticket).Scan(&h.status, &h.name, &h.email, &h.key, &cancelWaits)
 	switch {
 	case errors.Is(err, pgx.ErrNoRows):
 		return h, notFound("registration")
