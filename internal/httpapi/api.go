@@ -94,7 +94,7 @@ type Options struct {
 	Organiser    calendar.Organiser // of the calendar entries of courses that name none
 	MaxBodyBytes int64
 	// Corrected tells every API that a registration has become something else, so
-	// that whoever waits with its old id hears of it.
+	// that a poll with its old id ends.
 	Corrected func(run enroll.RunID, ticket int64)
 	MaxWait   time.Duration // the longest that ?wait= holds an answer
 }

@@ -98,7 +98,7 @@ func (a *api) giveUp(c *gin.Context, byOrganiser bool, read func() (enroll.Regis
 	if err != nil {
 		return r, err
 	}
-	if receipt.Again { // somebody was faster, and the line may have come far since
+	if receipt.Again { // another request was faster, and the line may have come far since
 		if r, err = read(); err == nil {
 			err = held(r)
 		}

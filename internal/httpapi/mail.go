@@ -18,7 +18,7 @@ import (
 const linksTime = 100 * time.Millisecond
 
 // requestLinks answers POST /v1/links with 202 whether or not anybody has this
-// address: who has a seat is nobody else's business.
+// address: a seat is nobody else's business.
 func (a *api) requestLinks(c *gin.Context) error {
 	var body struct {
 		Email string `json:"email"`

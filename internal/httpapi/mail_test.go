@@ -88,7 +88,7 @@ func TestCalendar(t *testing.T) {
 	s.settle()
 	winner, loser = s.decided(winner), s.decided(loser)
 	if loser.Links.Calendar != nil {
-		t.Error("who has no seat is shown a calendar entry")
+		t.Error("a registration without a seat is shown a calendar entry")
 	}
 	s.get(loser.Links.Self+"/calendar.ics").expectProblem(http.StatusNotFound, "not_found", "")
 	s.get("/v1/registrations/"+uuid.NewString()+"/calendar.ics").expectProblem(http.StatusNotFound, "not_found", "")

@@ -9,7 +9,7 @@ import (
 	"github.com/lastseat/lastseat/internal/enroll"
 )
 
-// personJSON is who has a registration, as an organiser sees it.
+// personJSON is the person of a registration, as an organiser sees it.
 type personJSON struct {
 	Ticket int64         `json:"ticket"`
 	Name   enroll.Name   `json:"name"`

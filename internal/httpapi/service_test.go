@@ -62,7 +62,7 @@ type service struct {
 	registry *prometheus.Registry
 	server   *http.Server
 	routes   gin.RoutesInfo
-	end      func() // lets everybody go who waits
+	end      func() // ends all held polls
 }
 
 func start(t testing.TB, p place) *service {
