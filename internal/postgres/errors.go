@@ -75,7 +75,7 @@ func passing(sqlstate string) bool {
 //     no answer came, or one that ended the session, which can follow a commit
 //     that was already done (a pooler says so, too, when it loses the server);
 //   - Internal when something in the batch cannot be stored;
-//   - LineBlocked when somebody holds one of the lines for too long;
+//   - LineBlocked when another session holds one of the lines for too long;
 //   - Unavailable for everything else: the server rolled back.
 func commitFailure(doing string, err error, locked bool) error {
 	code := enroll.Unavailable
