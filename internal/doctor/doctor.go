@@ -45,6 +45,8 @@ const (
 	SeatAndPlace  Code = "seat_and_place" // a person has both
 	OutcomeDiffer Code = "outcome"        // settling the line again makes it another
 
+	LaneSilent        Code = "lane_silent" // a session holds lane locks and does not answer
+	ReadOnly          Code = "read_only"   // the server takes no writes
 	MailsWaiting      Code = "mails_waiting"
 	AsyncStandby      Code = "async_standby"
 	Fsync             Code = "fsync"

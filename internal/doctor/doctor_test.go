@@ -115,9 +115,9 @@ func TestVisit(t *testing.T) {
 		change(&s)
 		return doctor.Trouble{Server: s}
 	}
-	held := doctor.Holder{Run: "a", PID: 7, Application: "psql", State: "idle in transaction", Age: 61 * time.Second}
+	held := enroll.Holder{Run: "a", PID: 7, Application: "psql", State: "idle in transaction", Age: 61 * time.Second}
 	brief, line, unseen := held, held, held
-	brief.Age, line.Line = 59*time.Second, true
+	brief.Age, line.Line = 4*time.Second, true
 	unseen.State, unseen.Age = "", 0
 	backlogs := []enroll.Backlog{{Run: "a", Age: 2 * time.Minute}}
 	for name, c := range map[string]struct {
@@ -125,21 +125,24 @@ func TestVisit(t *testing.T) {
 		want    string
 	}{
 		"nothing":        {doctor.Trouble{Server: sound}, ""},
-		"a held row":     {doctor.Trouble{Server: sound, Holders: []doctor.Holder{held}}, "run a: pid 7 (psql, idle in transaction) has held the run's row for up to 1m1s"},
-		"a held line":    {doctor.Trouble{Server: sound, Holders: []doctor.Holder{line}}, "run a: pid 7 (psql, idle in transaction) has held the head of the line for up to 1m1s"},
-		"a row at work":  {doctor.Trouble{Server: sound, Holders: []doctor.Holder{brief}}, ""},
-		"an unseen hold": {doctor.Trouble{Server: sound, Holders: []doctor.Holder{unseen}}, ""},
-		"a line behind": {doctor.Trouble{Server: sound, Holders: []doctor.Holder{unseen}, Backlogs: backlogs},
+		"a held row":     {doctor.Trouble{Server: sound, Holders: []enroll.Holder{held}}, "run a: pid 7 (psql, idle in transaction) has held the run's row for up to 1m1s"},
+		"a held line":    {doctor.Trouble{Server: sound, Holders: []enroll.Holder{line}}, "run a: pid 7 (psql, idle in transaction) has held the head of the line for up to 1m1s"},
+		"a row at work":  {doctor.Trouble{Server: sound, Holders: []enroll.Holder{brief}}, ""},
+		"an unseen hold": {doctor.Trouble{Server: sound, Holders: []enroll.Holder{unseen}}, ""},
+		"a line behind": {doctor.Trouble{Server: sound, Holders: []enroll.Holder{unseen}, Backlogs: backlogs},
 			"run a: its next request has waited for 2m0s: pid 7 holds the run's row (grant pg_read_all_stats to see more)"},
-		"a forgotten two-phase commit": {doctor.Trouble{Server: sound, Holders: []doctor.Holder{{Run: "a"}}, Backlogs: backlogs},
+		"a forgotten two-phase commit": {doctor.Trouble{Server: sound, Holders: []enroll.Holder{{Run: "a"}}, Backlogs: backlogs},
 			"run a: its next request has waited for 2m0s: a prepared transaction holds the run's row"},
-		"a standby":       {with(func(s *doctor.Server) { s.Standbys = 1 }), "warning: asynchronous standbys: 1"},
-		"a safe standby":  {with(func(s *doctor.Server) { s.Standbys, s.SyncStandbyNames = 1, "*" }), ""},
-		"half a safe one": {with(func(s *doctor.Server) { s.Standbys, s.SyncStandbyNames, s.SynchronousCommit = 1, "*", "local" }), "warning: asynchronous standbys: 1"},
-		"perhaps one":     {with(func(s *doctor.Server) { s.Unseen = 1 }), "warning: receivers of the log: 1; grant pg_read_all_stats"},
-		"no fsync":        {with(func(s *doctor.Server) { s.Fsync = false }), "warning: fsync is off"},
-		"torn pages":      {with(func(s *doctor.Server) { s.FullPageWrites = false }), "warning: full_page_writes is off"},
-		"no waiting":      {with(func(s *doctor.Server) { s.SynchronousCommit = "off" }), "warning: synchronous_commit is off"},
+		"a standby":          {with(func(s *doctor.Server) { s.Standbys = 1 }), "warning: asynchronous standbys: 1"},
+		"a safe standby":     {with(func(s *doctor.Server) { s.Standbys, s.SyncStandbyNames = 1, "*" }), ""},
+		"half a safe one":    {with(func(s *doctor.Server) { s.Standbys, s.SyncStandbyNames, s.SynchronousCommit = 1, "*", "local" }), "warning: asynchronous standbys: 1"},
+		"perhaps one":        {with(func(s *doctor.Server) { s.Unseen = 1 }), "warning: receivers of the log: 1; grant pg_read_all_stats"},
+		"no fsync":           {with(func(s *doctor.Server) { s.Fsync = false }), "warning: fsync is off"},
+		"a read-only server": {with(func(s *doctor.Server) { s.ReadOnly = true }), "the server is read-only"},
+		"a frozen lock session": {doctor.Trouble{Server: sound, SilentLanes: map[int]time.Duration{7: 9 * time.Second}},
+			"the session with pid 7 holds lane locks but has said nothing for 9s"},
+		"torn pages": {with(func(s *doctor.Server) { s.FullPageWrites = false }), "warning: full_page_writes is off"},
+		"no waiting": {with(func(s *doctor.Server) { s.SynchronousCommit = "off" }), "warning: synchronous_commit is off"},
 		"mails not posted": {doctor.Trouble{Server: sound, Mails: enroll.MailBacklog{Pending: 9, Overdue: 3, Untried: 1, Oldest: 2 * time.Hour}},
 			"mails that have waited for more than an hour: 3, the oldest for 2h0m0s; of these without a single attempt: 1"},
 	} {

@@ -2,6 +2,9 @@ package doctor
 
 import (
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/lastseat/lastseat/internal/enroll"
@@ -9,40 +12,18 @@ import (
 
 // Patience is how long a request may wait to be decided, and how long a
 // transaction may hold a row, before the doctor reports it.
-const Patience = time.Minute
+const Patience = 5 * time.Second
 
 // Trouble is what the database server shows of work that is stuck.
 type Trouble struct {
 	Backlogs []enroll.Backlog     // lines whose next request has waited for Patience
-	Holders  []Holder             // the transactions that hold rows of runs or heads of lines now
+	Holders  []enroll.Holder      // the transactions that hold rows of runs or heads of lines now
 	Lanes    map[enroll.RunID]int // the pid of the session that holds each run's lane lock
-	Mails    enroll.MailBacklog
-	Server   Server
-}
-
-// Holder is a transaction that holds a row which accepting or settling needs.
-type Holder struct {
-	Run         string // the slug
-	Line        bool   // the head of the line, not the run's row
-	PID         int    // 0 = a prepared transaction
-	Application string
-	State       string        // as in pg_stat_activity; empty = not visible
-	Age         time.Duration // of the transaction; 0 = not visible
-}
-
-func (h Holder) String() string {
-	row := "the run's row"
-	if h.Line {
-		row = "the head of the line"
-	}
-	switch {
-	case h.PID == 0:
-		return "a prepared transaction holds " + row
-	case h.State == "":
-		return fmt.Sprintf("pid %d holds %s (grant pg_read_all_stats to see more)", h.PID, row)
-	default:
-		return fmt.Sprintf("pid %d (%s, %s) has held %s for up to %s", h.PID, h.Application, h.State, row, h.Age.Round(time.Second))
-	}
+	// SilentLanes are the sessions with lane locks, by pid, that have done nothing
+	// for Patience, and for how long. A worker's session pings every second.
+	SilentLanes map[int]time.Duration
+	Mails       enroll.MailBacklog
+	Server      Server
 }
 
 // Server is how durable the server keeps commits.
@@ -50,6 +31,7 @@ type Server struct {
 	Standbys          int // that replicate from it
 	Unseen            int // receivers of the log whose kind is not visible
 	SyncStandbyNames  string
+	ReadOnly          bool // a new transaction cannot write
 	Fsync             bool
 	FullPageWrites    bool
 	SynchronousCommit string
@@ -68,7 +50,7 @@ func (t Trouble) ofRun(run string, blocked bool) []Finding {
 	}
 	for _, h := range t.Holders {
 		if h.Run == run && h.Age >= Patience && (h.Line || !behind) {
-			f.add(RowHeld, 0, "%s", h)
+			f.add(RowHeld, 0, "%s: if it does not end, %s", h, h.Remedy())
 		}
 	}
 	return f.all()
@@ -86,16 +68,22 @@ func (t Trouble) reason(b enroll.Backlog, blocked bool) string {
 	if blocked {
 		return "tickets are missing, and no ticket after a hole is settled"
 	}
+	var held []string
 	for _, h := range t.Holders {
 		if h.Run == b.Run && !h.Line {
-			return h.String()
+			held = append(held, fmt.Sprintf("%s: if it does not end, %s", h, h.Remedy()))
 		}
 	}
+	if len(held) > 0 {
+		return strings.Join(held, "; ")
+	}
 	switch pid, served := t.Lanes[b.RunID]; {
+	case t.Server.ReadOnly:
+		return "the server is read-only"
 	case served:
-		return fmt.Sprintf("the session with pid %d has its lane but makes no progress", pid)
+		return fmt.Sprintf("the session with pid %d has its lane but makes no progress: look at that worker's log", pid)
 	case len(t.Lanes) == 0:
-		return "no worker seems to be alive: no session holds a lane lock"
+		return "no worker seems to be alive: no session holds a lane lock. Start one"
 	default:
 		return "no worker has its lane, although other runs are served"
 	}
@@ -108,7 +96,14 @@ func (t Trouble) ofAll() []Finding {
 		f.add(MailsWaiting, 0, "mails that have waited for more than an hour: %d, the oldest for %s; of these without a single attempt: %d",
 			m.Overdue, m.Oldest.Round(time.Second), m.Untried)
 	}
+	for _, pid := range slices.Sorted(maps.Keys(t.SilentLanes)) {
+		f.add(LaneSilent, 0, "the session with pid %d holds lane locks but has said nothing for %s: if it stays so, kill its process on the server's machine (a stopped process ignores pg_terminate_backend)",
+			pid, t.SilentLanes[pid].Round(time.Second))
+	}
 	s := t.Server
+	if s.ReadOnly {
+		f.add(ReadOnly, 0, "the server is read-only, so requests are neither accepted nor decided: see default_transaction_read_only, and whether postgres.url leads to a standby")
+	}
 	warn := func(code Code, format string, args ...any) { f.add(code, 0, format, args...).Warning = true }
 	asynchronous := s.SyncStandbyNames == "" || s.SynchronousCommit == "local" || s.SynchronousCommit == "off"
 	const lost = "a failover can lose the last commits, and with them accepted requests"

@@ -38,7 +38,7 @@ func (in *Intake) commit(batch []*pending) {
 		}
 		return
 	}
-	in.outage.Failed(err, "requests", len(batch), "code", enroll.CodeOf(err))
+	in.outage.Failed(err, "run", batch[0].Run, "requests", len(batch), "code", enroll.CodeOf(err))
 	in.answerAll(batch, func(i int) enroll.AcceptResult {
 		return enroll.AcceptResult{Receipt: possibleReceipt(batch[i].Submission), Err: err}
 	})

@@ -24,6 +24,7 @@ type Metrics struct {
 	refused    prometheus.Counter
 	lost       prometheus.Counter
 	oldest     prometheus.Gauge
+	standing   *prometheus.GaugeVec
 }
 
 // NewMetrics registers the metrics of one worker.
@@ -62,8 +63,12 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 		}),
 		oldest: f.NewGauge(prometheus.GaugeOpts{
 			Name: "lastseat_oldest_undecided_seconds",
-			Help: "Age of the oldest undecided request that the last sweep over all runs found, or 0 if none was older than a second.",
+			Help: "Age of the oldest undecided request that the last sweep found, or 0 if none was older than a second.",
 		}),
+		standing: f.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "lastseat_line_standing_seconds",
+			Help: "How long the line of the run has stood still. Only the ten lines that have stood still for longest appear, and none before two seconds.",
+		}, []string{"run"}),
 	}
 	for _, by := range []string{byTask, bySweep, byStall} {
 		m.settled.WithLabelValues(by) // so that a share can be computed from the start

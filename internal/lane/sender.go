@@ -32,6 +32,8 @@ const (
 	maxWoken = 10_000
 )
 
+var errUnheard = errors.New("a wake-up reached no worker")
+
 // Sender notifies the workers of new requests, outside of the time for which
 // clients wait. It may fail or drop a bundle: the sweep finds the line.
 type Sender struct {
@@ -39,7 +41,9 @@ type Sender struct {
 	timeout      time.Duration
 	wakeInterval time.Duration
 	outage       *outage.Log
+	unheard      *outage.Log
 	bundles      *prometheus.CounterVec
+	noWorker     prometheus.Counter
 	tasks        *taskqueue.Client
 
 	waiting chan enroll.RunID // runs that have a pending bundle
@@ -58,6 +62,12 @@ func NewSender(c redis.UniversalClient, timeout, wakeInterval time.Duration, log
 		waiting: make(chan enroll.RunID, maxPending), pending: make(map[enroll.RunID]enroll.Bundle), woken: make(map[enroll.RunID]time.Time),
 		outage: outage.New(log, slog.LevelWarn, "bundles cannot be enqueued: the sweep settles them",
 			"bundles can be enqueued again"),
+		unheard: outage.New(log, slog.LevelWarn, "no worker listens for new requests: start one, or their lines stand still",
+			"a worker listens for new requests again"),
+		noWorker: promauto.With(reg).NewCounter(prometheus.CounterOpts{
+			Name: "lastseat_wakes_unheard_total",
+			Help: "Wake-ups for which no worker was listening.",
+		}),
 		bundles: promauto.With(reg).NewCounterVec(prometheus.CounterOpts{
 			Name: "lastseat_bundles_total",
 			Help: "Bundles for the queues of their runs, by result: sent, failed (Redis refused or did not answer), dropped (too many were waiting), joined (added to a waiting bundle of the same run).",
@@ -155,9 +165,15 @@ func (s *Sender) wake(ctx context.Context, b enroll.Bundle) error {
 		return nil
 	}
 	heard, err := pubsub.PublishWake(ctx, s.redis, pubsub.Wake{RunID: b.RunID, Run: b.Run})
-	if !heard || err != nil {
+	if err != nil {
 		return err
 	}
+	if !heard {
+		s.noWorker.Inc()
+		s.unheard.Failed(errUnheard, "run", b.Run, "ticket", b.First)
+		return nil
+	}
+	s.unheard.Recovered()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if _, ok := s.woken[b.RunID]; !ok && len(s.woken) >= maxWoken {

@@ -24,6 +24,9 @@ type Ledger interface {
 	// Backlogs returns those of the runs (nil: of all) whose first undecided
 	// request was accepted at least age ago.
 	Backlogs(ctx context.Context, runs []enroll.RunID, age time.Duration) ([]enroll.Backlog, error)
+	// Holders returns the transactions that hold rows of the runs or heads of their
+	// lines.
+	Holders(ctx context.Context, runs []enroll.RunID) ([]enroll.Holder, error)
 	// Run returns the run, or an error of code NotFound.
 	Run(ctx context.Context, slug string) (enroll.RunState, error)
 }

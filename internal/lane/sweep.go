@@ -36,6 +36,7 @@ type sweeper struct {
 	metrics *Metrics
 
 	recent     recentRuns
+	standing   standingLines
 	redisDown  atomic.Bool // Redis did not answer at the last two sweeps
 	ledgerDown *outage.Log
 
@@ -48,6 +49,9 @@ func newSweeper(ledger Ledger, settler *Settler, c redis.UniversalClient, o Opti
 	return &sweeper{
 		ledger: ledger, settler: settler, redis: c, options: o, log: log, metrics: m,
 		recent: recentRuns{runs: make(map[enroll.RunID]*recentRun)},
+		standing: standingLines{
+			lines: make(map[enroll.RunID]*standingLine), ledger: ledger, redis: c, timeout: o.SweepInterval / 2, log: log, metrics: m,
+		},
 		ledgerDown: outage.New(log, slog.LevelWarn, "the sweep cannot read which lines wait",
 			"the sweep can read again which lines wait"),
 		now:   make(chan struct{}, 1),
@@ -101,18 +105,12 @@ func (s *sweeper) redisAnswers(ctx context.Context) bool {
 
 // sweepAll looks at every run.
 func (s *sweeper) sweepAll(ctx context.Context) {
-	if lines, ok := s.sweep(ctx, nil); ok {
-		oldest := 0.0
-		if len(lines) > 0 {
-			oldest = max(lines[0].Age.Seconds(), waitingAge.Seconds()) // at least, if the clock was set back
-		}
-		s.metrics.oldest.Set(oldest)
-	}
+	s.sweep(ctx, nil)
 }
 
 // sweep looks for lines that wait among the runs (nil: all). It passes them on
 // to be served by lanes, and settles those that have stalled.
-func (s *sweeper) sweep(ctx context.Context, runs []enroll.RunID) (lines []enroll.Backlog, ok bool) {
+func (s *sweeper) sweep(ctx context.Context, runs []enroll.RunID) {
 	looking, cancel := context.WithTimeout(ctx, sweepTimeout)
 	defer cancel()
 	now := time.Now()
@@ -121,9 +119,14 @@ func (s *sweeper) sweep(ctx context.Context, runs []enroll.RunID) (lines []enrol
 		if ctx.Err() == nil {
 			s.ledgerDown.Failed(err)
 		}
-		return nil, false
+		return
 	}
 	s.ledgerDown.Recovered()
+	oldest := 0.0
+	if len(lines) > 0 {
+		oldest = max(lines[0].Age.Seconds(), waitingAge.Seconds()) // at least, if the clock was set back
+	}
+	s.metrics.oldest.Set(oldest) // a line that waits is among the runs of every later look
 	for _, line := range lines {
 		s.recent.hear(line.RunID)
 	}
@@ -138,7 +141,7 @@ func (s *sweeper) sweep(ctx context.Context, runs []enroll.RunID) (lines []enrol
 	case s.found <- lines:
 	default: // the lines that the last look found are still waiting for lanes
 	}
-	return lines, true
+	s.standing.look(ctx, runs, lines, now) // last, because it may ask the servers
 }
 
 // settleStalled settles a line to its end without the lock of its lane. The

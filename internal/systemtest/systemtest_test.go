@@ -80,6 +80,7 @@ type process struct {
 
 	mu     sync.Mutex
 	errors []string // the lines that it logged as errors
+	logged []string // all lines
 }
 
 // listening is the log line of a program that listens.
@@ -159,6 +160,9 @@ func (p *process) becomesReady() bool {
 // read reads the program's log: the addresses it listens on, and the errors.
 func (p *process) read(out io.Reader) {
 	for lines := bufio.NewScanner(out); lines.Scan(); {
+		p.mu.Lock()
+		p.logged = append(p.logged, lines.Text())
+		p.mu.Unlock()
 		var l listening
 		switch err := json.Unmarshal(lines.Bytes(), &l); {
 		case err != nil:
