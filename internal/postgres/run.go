@@ -57,7 +57,7 @@ func (s *Store) Run(ctx context.Context, slug string) (enroll.RunState, error) {
 	return found[0], nil
 }
 
-// CreateRun adds a run with an empty line and returns its id. The error has code
+// CreateRun adds a run and returns its id. A trigger adds its empty line. The error has code
 // Conflict if the slug is taken, Invalid if it can be none and NotFound if there is
 // no such course.
 func (s *Store) CreateRun(ctx context.Context, r enroll.Run) (enroll.RunID, error) {
@@ -65,13 +65,10 @@ func (s *Store) CreateRun(ctx context.Context, r enroll.Run) (enroll.RunID, erro
 		return 0, err
 	}
 	rows, err := collect(ctx, s, "creating run "+r.Slug, pgx.RowTo[enroll.RunID], `
-		WITH created AS (
-			INSERT INTO runs (course_id, slug, location, time_zone, starts_at, ends_at, capacity, opens_at, closes_at, language,
-			                  waitlist_capacity, promote_until)
-			SELECT id, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12 FROM courses WHERE slug = $1
-			RETURNING id
-		)
-		INSERT INTO lines (run_id) SELECT id FROM created RETURNING run_id`,
+		INSERT INTO runs (course_id, slug, location, time_zone, starts_at, ends_at, capacity, opens_at, closes_at, language,
+		                  waitlist_capacity, promote_until)
+		SELECT id, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12 FROM courses WHERE slug = $1
+		RETURNING id`,
 		r.Course, r.Slug, r.Location, r.TimeZone, r.StartsAt, r.EndsAt, r.Capacity, r.OpensAt, r.ClosesAt, cmp.Or(r.Language, enroll.English),
 		r.WaitlistCapacity, unlessZero(r.PromoteUntil))
 	if err == nil && len(rows) == 0 {
