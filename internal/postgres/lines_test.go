@@ -29,6 +29,22 @@ func TestDocumentedSQLCreatesARun(t *testing.T) {
 	requireSeats(t, url, 1)
 }
 
+// TestExamplesAreCreatedOnce executes what docker-compose.yml does at every start.
+func TestExamplesAreCreatedOnce(t *testing.T) {
+	t.Parallel()
+	examples, err := os.ReadFile("../../configs/examples.sql")
+	if err != nil {
+		t.Fatal(err)
+	}
+	url := pgtest.URL(t)
+	pgtest.Exec(t, url, string(examples))
+	pgtest.Exec(t, url, string(examples))
+	if open := pgtest.Query[int](t, url, `SELECT count(*)::integer FROM runs WHERE opens_at <= now() AND now() < closes_at`); open[0] != 3 {
+		t.Errorf("%d runs are open, want 3", open[0])
+	}
+	requireSeats(t, url, 3)
+}
+
 // requireSeats fails the test unless there are that many runs, and a person gets
 // a seat in each that has any.
 func requireSeats(t *testing.T, url string, runs int) {
