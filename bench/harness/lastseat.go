@@ -71,7 +71,8 @@ func (b *testbed) withBuild(ctx context.Context, of build, runs []rivals.Run, bo
 }
 
 // createRuns makes runs whose registration is open. The API cannot make them, and
-// making a thousand one by one would take a while.
+// making a thousand one by one would take a while. It adds their lines, because
+// the schema of an earlier commit does not.
 func createRuns(ctx context.Context, conn *pgx.Conn, runs []rivals.Run) error {
 	slugs, seats := make([]string, len(runs)), make([]int, len(runs))
 	for i, r := range runs {

@@ -47,13 +47,9 @@ func TestPages(t *testing.T) {
 		s.addCourse("even")
 		s.addCourse("odd")
 		s.exec(`
-			WITH made AS (
-				INSERT INTO runs (course_id, slug, time_zone, starts_at, ends_at, opens_at, closes_at)
-				SELECT c.id, 'run-' || lpad(n::text, 3, '0'), 'UTC', now() + n / 10 * interval '1 hour', now() + interval '1 year', now(), now() + interval '1 hour'
-				FROM generate_series(0, 249) n JOIN courses c ON c.slug = (ARRAY['even', 'odd'])[1 + n % 2]
-				RETURNING id
-			)
-			INSERT INTO lines (run_id) SELECT id FROM made`) // ten start at a time
+			INSERT INTO runs (course_id, slug, time_zone, starts_at, ends_at, opens_at, closes_at)
+			SELECT c.id, 'run-' || lpad(n::text, 3, '0'), 'UTC', now() + n / 10 * interval '1 hour', now() + interval '1 year', now(), now() + interval '1 hour'
+			FROM generate_series(0, 249) n JOIN courses c ON c.slug = (ARRAY['even', 'odd'])[1 + n % 2]`) // ten start at a time
 		for n := range 250 {
 			want = append(want, fmt.Sprintf("run-%03d", n))
 		}

@@ -66,7 +66,6 @@ func fill(t *testing.T, url string, size, runs int) {
 		INSERT INTO runs (course_id, slug, location, time_zone, starts_at, ends_at, opens_at, closes_at, language, waitlist_capacity, promote_until)
 		SELECT course_id, 'run-' || n, location, time_zone, starts_at, ends_at, opens_at, closes_at, language, waitlist_capacity, promote_until
 		FROM runs, generate_series(1, $1::integer - 1) n ORDER BY n`, runs)
-	pgtest.Exec(t, url, `INSERT INTO lines (run_id) SELECT id FROM runs WHERE slug <> 'run-0'`)
 	pgtest.Damage(t, url, `
 		INSERT INTO requests (run_id, ticket, id, kind, status, name, email, email_key, accepted_at, decided_at)
 		SELECT 1 + n % $2::integer, 1 + n / $2::integer, gen_random_uuid(), 'register', 'confirmed', 'p', 'p' || n || '@example.org',

@@ -59,15 +59,12 @@ func (s *Store) Run(ctx context.Context, slug string) (enroll.RunState, error) {
 	return found[0], nil
 }
 
-// insertRun adds a run with an empty line.
+// insertRun adds a run. A trigger adds its empty line.
 const insertRun = `
-WITH created AS (
-    INSERT INTO runs (course_id, slug, location, time_zone, starts_at, ends_at, capacity, opens_at, closes_at, language,
-                      waitlist_capacity, promote_until, state)
-    SELECT id, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13 FROM courses WHERE slug = $1
-    RETURNING id
-)
-INSERT INTO lines (run_id) SELECT id FROM created RETURNING run_id`
+INSERT INTO runs (course_id, slug, location, time_zone, starts_at, ends_at, capacity, opens_at, closes_at, language,
+                  waitlist_capacity, promote_until, state)
+SELECT id, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13 FROM courses WHERE slug = $1
+RETURNING id`
 
 func insertRunArgs(r enroll.Run) []any {
 	return []any{
