@@ -58,7 +58,7 @@ func TestComposeGivesEveryProgramAConfigurationItAccepts(t *testing.T) {
 	t.Parallel()
 	for name, environment := range map[string]types.Mapping{
 		"as it is":  {},
-		"with .env": {"POSTGRES_PASSWORD": "s3cret", "LASTSEAT_API_PUBLIC_URL": "https://seats.example.org", "LASTSEAT_API_ORGANISER_TOKEN": "0123456789abcdef"},
+		"with .env": {"POSTGRES_PASSWORD": "s3cret", "LASTSEAT_API_PUBLIC_URL": "https://seats.example.org"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := project(t, environment)

@@ -15,6 +15,9 @@ import (
 // may hold a poll. The rest serves requests that are answered at once.
 type limits struct{ connections, polls int }
 
+// keyConnections are the connections to Postgres that check tokens.
+const keyConnections = 2
+
 // findLimits returns the configured limits, or lower ones if the system's limit
 // on open files requires it.
 func findLimits(c config.Config, redis taskqueue.Redis, log *slog.Logger) (limits, error) {
@@ -39,7 +42,7 @@ func limitsFor(c config.Config, files, redisPool int) (limits, error) {
 		least      = 16 // the fewest connections for clients
 		reserve    = 8  // one connection in this many never holds a poll
 	)
-	own := c.Intake.Committers + int(c.Postgres.MaxConns) + redisPools*redisPool + ops.AdminConnections + httpserver.Refusing + others
+	own := c.Intake.Committers + int(c.Postgres.MaxConns) + keyConnections + redisPools*redisPool + ops.AdminConnections + httpserver.Refusing + others
 	if files < own+least {
 		return limits{}, fmt.Errorf("the limit on open files (ulimit -n) is %d: with these settings the api needs at least %d", files, own+least)
 	}

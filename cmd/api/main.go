@@ -19,10 +19,26 @@ import (
 	"github.com/lastseat/lastseat/internal/postgres"
 )
 
-const usage = `usage: api [-config FILE] [serve | migrate | doctor | healthcheck]
+const usage = `usage: api [-config FILE] [serve | migrate | account | token | audit |
+                           doctor | healthcheck]
 
   serve        serve the HTTP API until SIGTERM or SIGINT (the default)
   migrate      bring the database schema up to date
+  account      manage the accounts of organisers
+                 add --email E --name N [--language en|de] [--role R [--course C]]
+                 list
+                 grant --email E --role R [--course C]
+                 revoke --email E [--course C]
+                 disable --email E, enable --email E
+               R is admin, organiser or door. C is the slug of a course; without
+               it, the role is for all courses
+  token        manage the API tokens of an account
+                 add --email E --name N [--days D] [--read-only] [--courses C,C]
+                     writes the token, which is shown only once
+                 list --email E
+                 revoke --email E --id ID
+  audit        prune --days D   remove the entries that are older than D days, 30
+                                or more
   doctor       check the ledger and report what is wrong. Without --repair, it
                takes no locks and writes nothing
                  --run SLUG  check only this run
@@ -62,8 +78,15 @@ func run(ctx context.Context, args, environ []string, stdout io.Writer) error {
 	err := flags.Parse(args)
 	command := flags.Arg(0)
 	var asked doctorFlags
+	var do action
 	switch {
 	case err != nil:
+	case command == "account":
+		do, err = parseAccount(flags.Args()[1:])
+	case command == "token":
+		do, err = parseToken(flags.Args()[1:])
+	case command == "audit":
+		do, err = parseAudit(flags.Args()[1:])
 	case command == "doctor":
 		asked, err = parseDoctor(flags.Args()[1:])
 	case flags.NArg() > 1 || !slices.Contains([]string{"", "serve", "migrate", "healthcheck"}, command):
@@ -80,6 +103,9 @@ func run(ctx context.Context, args, environ []string, stdout io.Writer) error {
 		return errors.Join(err, writeJSON(stdout, doctor.Report{}, err))
 	} else if err != nil {
 		return err
+	}
+	if do != nil {
+		return manage(ctx, c, do, stdout)
 	}
 	ops.SpareCollector(environ)
 	log, err := ops.NewLogger(stdout, c.Log.Format, c.Log.Level)

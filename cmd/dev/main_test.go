@@ -55,7 +55,7 @@ func TestRunEndsWellOnASignal(t *testing.T) {
 	ctx, signal := context.WithCancel(t.Context())
 	result := make(chan error)
 	go func() {
-		result <- runUntilSignal(ctx, tool, stack.Options{Name: "run", KnownPorts: true}, func(context.Context, *stack.Stack) error { return nil })
+		result <- runUntilSignal(ctx, tool, stack.Options{Name: "run", KnownPorts: true}, func(context.Context, *stack.Stack) (string, error) { return "", nil })
 	}()
 	testwait.Until(t, "Lastseat is up", func() bool { return strings.Contains(out.String(), "Lastseat is up") })
 	signal()
@@ -66,7 +66,7 @@ func TestRunEndsWellOnASignal(t *testing.T) {
 
 func TestTheGreetingNamesRunsThatAreThere(t *testing.T) {
 	t.Parallel()
-	text := greeting(&stack.Stack{APIURL: "http://x", OrganiserToken: "t"})
+	text := greeting(&stack.Stack{APIURL: "http://x", Token: "t"})
 	for _, want := range []string{
 		"http://x/v1/links", `"language": "de", "notify": true`, "/v1/runs/" + exampleFull + "/registrations",
 		`"ada@example.org"}' http://x/v1/runs/` + exampleWaitlistRun + "/registrations ",

@@ -30,11 +30,17 @@ func foreground(ctx context.Context, t *stack.Tool, args []string) error {
 }
 
 // runUntilSignal runs a stack, filled by fill, until a signal comes or a part of
-// the stack ends unasked.
-func runUntilSignal(ctx context.Context, t *stack.Tool, o stack.Options, fill func(context.Context, *stack.Stack) error) error {
+// the stack ends unasked. Fill returns an API token to show.
+func runUntilSignal(
+	ctx context.Context, t *stack.Tool, o stack.Options, fill func(context.Context, *stack.Stack) (token string, err error),
+) error {
 	err := t.Run(ctx, o, func(ctx context.Context, s *stack.Stack) error {
-		if err := fill(ctx, s); err != nil {
+		var err error
+		if s.Token, err = fill(ctx, s); err != nil {
 			return fmt.Errorf("seeding the example courses: %w", err)
+		}
+		if err := s.Publish(); err != nil {
+			return err
 		}
 		t.Log.Print(greeting(s))
 		summarise(ctx, t.Log, s)
@@ -76,7 +82,7 @@ func greeting(s *stack.Stack) string {
     mails             %[6]s   nothing leaves this machine
     queues            %[2]s/ops/queues
     metrics           %[2]s/metrics   %[3]s/metrics
-    organiser token   %[7]s
+    API token         %[7]s   of admin@example.org, for a day
     Postgres          %[10]s
     Redis             %[11]s
     all addresses     %[4]s
@@ -92,6 +98,6 @@ func greeting(s *stack.Stack) string {
     curl -i -X DELETE -H 'Authorization: Bearer %[7]s' %[1]s/v1/runs/%[9]s/registrations/1     # as an organiser: a seat for the person who has waited longest
     curl -s -H 'Authorization: Bearer %[7]s' %[1]s/v1/runs/%[5]s/mails     # as an organiser
 
-`, s.APIURL, s.APIAdminURL, s.WorkerAdminURL, s.File(), exampleRun, s.MailURL, s.OrganiserToken, exampleFull, exampleWaitlistRun,
+`, s.APIURL, s.APIAdminURL, s.WorkerAdminURL, s.File(), exampleRun, s.MailURL, s.Token, exampleFull, exampleWaitlistRun,
 		s.PostgresURL, s.RedisURL)
 }

@@ -60,8 +60,16 @@ func exampleRuns(now time.Time) []enroll.Run {
 }
 
 // seed creates the example courses and runs that are not there yet. Through the
-// API, it takes all seats but one of exampleRun and all of exampleWaitlistRun.
-func seed(ctx context.Context, s *stack.Stack) error {
+// API, it takes all seats but one of exampleRun and all of exampleWaitlistRun. It
+// returns an admin's API token.
+func seed(ctx context.Context, s *stack.Stack) (token string, err error) {
+	if token, err = stack.AddAdmin(ctx, s.PostgresURL); err != nil {
+		return "", err
+	}
+	return token, seedCourses(ctx, s)
+}
+
+func seedCourses(ctx context.Context, s *stack.Stack) error {
 	store, err := stack.OpenStore(ctx, s.PostgresURL)
 	if err != nil {
 		return err

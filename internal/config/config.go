@@ -101,10 +101,6 @@ type API struct {
 	// or https, without a query or credentials. Load drops a slash at the end.
 	// The worker needs it, too: mails contain links.
 	PublicURL string `yaml:"public_url"`
-	// OrganiserToken is the token that organisers send as Authorization: Bearer
-	// …, 16 to 1024 printable ASCII characters without blanks. If it is empty,
-	// there are no organisers.
-	OrganiserToken Secret `yaml:"organiser_token"`
 	// MaxBodyBytes is the largest request body in bytes, 1024..1048576. A
 	// larger one gets 413.
 	MaxBodyBytes int64 `yaml:"max_body_bytes" bounds:"1024..1048576"`
@@ -257,94 +253,3 @@ type Mail struct {
 	// mail, and the rest waits. 0s turns both limits off.
 	Pace time.Duration `yaml:"pace" bounds:"0s..1h"`
 }
-
-// Default returns the default of every setting. The defaults fit one machine.
-// Postgres.URL has none.
-func Default() Config {
-	return Config{
-		Log: Log{
-			Level:  "info",
-			Format: "json",
-		},
-		Postgres: Postgres{
-			PreparedStatements:       true,
-			MaxConns:                 10,
-			ConnectTimeout:           2 * time.Second,
-			StatementTimeout:         5 * time.Second,
-			LockTimeout:              time.Second,
-			IdleInTransactionTimeout: 2 * time.Second,
-		},
-		Redis: Redis{
-			URL:     "redis://127.0.0.1:6379/0",
-			Timeout: time.Second,
-		},
-		API: API{
-			Listen:            "127.0.0.1:8080",
-			AdminListen:       "127.0.0.1:8081",
-			PublicURL:         "http://127.0.0.1:8080",
-			MaxBodyBytes:      16384,
-			ReadHeaderTimeout: 5 * time.Second,
-			ReadTimeout:       10 * time.Second,
-			IdleTimeout:       2 * time.Minute,
-			MaxConnections:    20_000,
-			MaxPolls:          10,
-			ShutdownDelay:     5 * time.Second,
-			ShutdownTimeout:   20 * time.Second,
-			MaxWait:           25 * time.Second,
-		},
-		Intake: Intake{
-			Committers:    2,
-			Waiting:       8192,
-			Batch:         500,
-			CommitTimeout: 3 * time.Second,
-		},
-		Worker: Worker{
-			AdminListen:      "127.0.0.1:8082",
-			MaxLanes:         2000,
-			LaneIdle:         time.Second,
-			PollBudget:       4000,
-			SweepInterval:    time.Second,
-			SweepAllInterval: 10 * time.Second,
-			ShutdownTimeout:  20 * time.Second,
-		},
-		Settle: Settle{
-			Committers: 2,
-			Budget:     512,
-			LateAfter:  30 * time.Second,
-		},
-		Mail: Mail{
-			Server:         "127.0.0.1:1025",
-			TLS:            "none",
-			From:           "Lastseat <lastseat@localhost>",
-			ConnectTimeout: 10 * time.Second,
-			SendTimeout:    30 * time.Second,
-			IdleTimeout:    30 * time.Second,
-			Concurrency:    4,
-			PerSecond:      50,
-			RetryMin:       5 * time.Second,
-			RetryMax:       10 * time.Minute,
-			GiveUpAfter:    72 * time.Hour,
-			RemindBefore:   24 * time.Hour,
-			ChangeWindow:   10 * time.Minute,
-			Pace:           10 * time.Minute,
-		},
-	}
-}
-
-// Secret is a value that holds a password. Printing, logging or marshalling it
-// shows only whether it is set. Convert it with string(s) where you use it.
-type Secret string
-
-// String returns "[secret]", or "" if the secret is empty.
-func (s Secret) String() string {
-	if s == "" {
-		return ""
-	}
-	return "[secret]"
-}
-
-// GoString returns what String returns, so that %#v shows no more than %v.
-func (s Secret) GoString() string { return s.String() }
-
-// MarshalText returns what String returns, so that JSON, YAML and log/slog show no more than %v.
-func (s Secret) MarshalText() ([]byte, error) { return []byte(s.String()), nil }

@@ -29,7 +29,6 @@ var others = map[string]string{
 	"api.admin_listen":                     "[::1]:9081",
 	"api.public_url":                       "https://seats.example.org/app",
 	"api.admin_hosts":                      "metrics.example.org,api-1",
-	"api.organiser_token":                  "0123456789abcdef",
 	"api.max_body_bytes":                   "32768",
 	"api.read_header_timeout":              "6s",
 	"api.read_timeout":                     "11s",

@@ -6,6 +6,8 @@ import "time"
 type RunQuery struct {
 	Course string    // of this course only; empty = of any
 	Open   bool      // only those that take registrations now
+	State  State     // only those in this state; empty = Published
+	Among  []string  // only those of these courses; nil = of all
 	After  RunCursor // only those after this one
 	Most   int       // the most to return
 }

@@ -7,4 +7,5 @@ type Course struct {
 	Description string
 	Organiser   string // the sender's name in mails; empty = the installation's
 	ReplyTo     string // the address that replies go to; empty = the sender's
+	Version     int64  // grows with every change of what organisers edit
 }

@@ -15,7 +15,9 @@ type Code string
 const (
 	Internal       Code = "internal"        // a defect or an unknown failure
 	Invalid        Code = "invalid"         // Faults say what and where
-	NotFound       Code = "not_found"       // no such course, run or registration
+	Unauthorized   Code = "unauthorized"    // no API token, or one that is not valid
+	Forbidden      Code = "forbidden"       // the caller does not have the right
+	NotFound       Code = "not_found"       // no such course, run or registration, or none that the caller may see
 	RunNotOpen     Code = "not_open"        // the window has not begun
 	RunClosed      Code = "closed"          // the window is over
 	CodeCalledOff  Code = "called_off"      // the run does not take place
@@ -26,6 +28,10 @@ const (
 	Corrected      Code = "corrected"       // the registration's address was corrected, so it has another id
 	CancelWaits    Code = "cancel_waits"    // a request to cancel the registration is undecided
 	Conflict       Code = "conflict"        // already exists
+	RunIsDraft     Code = "draft"           // the run is not published yet
+	WrongState     Code = "wrong_state"     // the run's state does not allow it
+	VersionChanged Code = "version_changed" // another change came first
+	LastAdmin      Code = "last_admin"      // it would leave no admin
 	Busy           Code = "busy"            // too many requests wait: nothing was accepted
 	Unavailable    Code = "unavailable"     // the database cannot be reached or takes no work now: nothing was accepted
 	LineBlocked    Code = "line_blocked"    // another transaction holds the run's line: nothing was accepted
@@ -71,6 +77,7 @@ var refusals = map[Code]string{
 	RunClosed:     "registration for this run has closed",
 	RunOver:       "the run has ended: it takes no registrations",
 	CodeCalledOff: "the run has been called off: it takes no registrations",
+	RunIsDraft:    "the run is a draft: publish it first",
 	RunBegun:      "the run has begun: only the organiser can cancel a seat now",
 }
 

@@ -23,6 +23,7 @@ const (
 	Closed          Window = "closed"
 	Over            Window = "over" // the run has ended
 	WindowCalledOff Window = "called_off"
+	WindowDraft     Window = "draft" // nobody but organisers sees the run
 )
 
 // LifeAt returns the run's life at now. An instant belongs to the state that
@@ -35,6 +36,8 @@ func (r Run) LifeAt(now time.Time) Life {
 		ListEnded: r.WaitlistEnded || r.CalledOff || reached(r.ListEndsAt()),
 	}
 	switch {
+	case r.State == Draft:
+		l.Window = WindowDraft
 	case r.CalledOff:
 		l.Window = WindowCalledOff
 	case reached(r.EndsAt):
@@ -68,7 +71,7 @@ func (r Run) ListEndsAt() time.Time {
 // A cancel of a queued registration is accepted even after the run has begun.
 // Should the registration turn out to have a seat, the seat is given up.
 func (l Life) Refusal(kind Kind, privileged bool, target Status) Code {
-	ended := l.Window == Over || l.Window == WindowCalledOff
+	ended := l.Window == Over || l.Window == WindowCalledOff || l.Window == WindowDraft
 	switch {
 	case kind == Register && (ended || l.Window != Open && !privileged):
 		return Code(l.Window)
@@ -95,7 +98,7 @@ func (r RunState) Life() Life { return r.LifeAt(r.Now) }
 func (r RunState) SeatsLeft() *int {
 	life := r.Life()
 	switch {
-	case life.Window == Over, life.Window == WindowCalledOff, r.WaitingCount > 0 && !life.ListEnded:
+	case life.Window == Over, life.Window == WindowCalledOff, life.Window == WindowDraft, r.WaitingCount > 0 && !life.ListEnded:
 		return new(int)
 	case r.Capacity == nil:
 		return nil

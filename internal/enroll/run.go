@@ -30,6 +30,9 @@ type Run struct {
 	OpensAt  time.Time // the registration window begins (inclusive)
 	ClosesAt time.Time // the registration window ends (exclusive)
 
+	State   State // empty = Published
+	Version int64 // grows with every change of what organisers edit
+
 	WaitlistEnded bool // by a request in the line
 	CalledOff     bool
 }

@@ -31,6 +31,7 @@ type Submission struct {
 	// ByOrganiser tells that an organiser asks. Then a Cancel is accepted after
 	// the run has begun, too.
 	ByOrganiser bool
+	By          Actor
 
 	// IdempotencyKey makes later submissions with the same key for the same run
 	// repetitions of the first; empty = none. Keys come from clients, from
@@ -40,6 +41,10 @@ type Submission struct {
 	// Digest is set for a Register with an IdempotencyKey.
 	Digest Digest
 }
+
+// Actor is the account of the organiser that asks, and the API token that the
+// organiser used; zero = no account.
+type Actor struct{ Account, Token int32 }
 
 // The prefixes of IdempotencyKeys that no client can send, because clients'
 // keys are ASCII.

@@ -68,7 +68,7 @@ func FuzzQuery(f *testing.F) {
 		if csv, err := wantsCSV(c); check(err, "format") && given.Has("format") && (csv && given.Get("format") != "csv" || !csv && given.Get("format") != "json") {
 			t.Errorf("%q is CSV: %t", query, csv)
 		}
-		if q, err := runsQuery(c); check(err, "course", "registration", "limit", "after") {
+		if q, err := runsQuery(c); check(err, "course", "registration", "state", "limit", "after") {
 			if _, err := enroll.ParseSlug(q.Course); q.Course != given.Get("course") || q.Course != "" && err != nil || q.Open != (given.Get("registration") == "open") {
 				t.Errorf("%q became %+v", query, q)
 			}

@@ -114,7 +114,7 @@ func (r registration) outcome() string {
 }
 
 type runState struct {
-	Slug, Course, Title, Location, Registration string
+	Slug, State, Course, Title, Location, Registration string
 
 	TimeZone     string    `json:"time_zone"`
 	StartsAt     time.Time `json:"starts_at"`
@@ -145,4 +145,5 @@ type problem struct {
 	OpensAt             time.Time `json:"opens_at"`
 	ClosesAt            time.Time `json:"closes_at"`
 	Now                 time.Time
+	Current             map[string]any
 }

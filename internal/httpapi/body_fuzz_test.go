@@ -132,7 +132,7 @@ func FuzzResize(f *testing.F) {
 	})
 }
 
-// FuzzCorrection holds who is taken from a body against who would be registered
+// FuzzCorrection compares the person read from a body with the person registered
 // by it.
 func FuzzCorrection(f *testing.F) {
 	for _, seed := range []string{

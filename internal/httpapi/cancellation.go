@@ -89,14 +89,16 @@ func (a *api) giveUp(c *gin.Context, byOrganiser bool, read func() (enroll.Regis
 		return r, err
 	}
 	submission := enroll.NewCancel(r.Run, r.Ticket, byOrganiser)
-	if !byOrganiser {
+	if byOrganiser {
+		submission.By = actor(c)
+	} else {
 		submission.Shown = r.ID
 	}
 	receipt, err := a.intake.Accept(c.Request.Context(), submission)
 	if err != nil {
 		return r, err
 	}
-	if receipt.Again { // somebody was faster, and the line may have come far since
+	if receipt.Again { // another request was faster, and the line may have come far since
 		if r, err = read(); err == nil {
 			err = held(r)
 		}

@@ -231,7 +231,7 @@ func TestCancellation_of_which_nobody_knows_how_it_ended(t *testing.T) {
 
 func TestCancellation_that_may_have_been_accepted_can_be_tried_again(t *testing.T) {
 	t.Parallel()
-	s := start(t, place{commitTimeout: 5 * time.Second}) // half of it suffices for a first try on a busy machine
+	s := start(t, place{commitTimeout: 15 * time.Second}) // half of it suffices for a first try, also on a very busy machine
 	s.addRun("go-1", seats(1))
 	r := s.register("go-1", ada, adaEmail)
 	release := s.block("go-1")

@@ -78,6 +78,7 @@ type requestJSON struct {
 }
 
 func (a *api) putInLine(c *gin.Context, submission enroll.Submission) error {
+	submission.By = actor(c)
 	receipt, err := a.intake.Accept(c.Request.Context(), submission)
 	if found(c, submission.Run, err) != nil {
 		return err

@@ -89,7 +89,7 @@ func (c *client) try(what call) (answer, error) {
 		return a, err
 	}
 	a.status, a.header = response.StatusCode, response.Header
-	if location := a.header.Get("Location"); location != "" {
+	if location := a.header.Get("Location"); strings.Contains(location, "/registrations/") {
 		c.log.watchFor(location[strings.LastIndexByte(location, '/')+1:])
 	}
 	prove := func() {

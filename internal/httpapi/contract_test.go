@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -166,7 +167,7 @@ func showsToken(_ context.Context, in *openapi3filter.AuthenticationInput) error
 
 // checkStray checks the answer to what no operation of the document stands for.
 func (c contract) checkStray(response *http.Response, body []byte) error {
-	name := map[int]string{http.StatusNotFound: "NotFound", http.StatusMethodNotAllowed: "MethodNotAllowed"}[response.StatusCode]
+	name := map[int]string{http.StatusNotFound: "NotFound", http.StatusMethodNotAllowed: "MethodNotAllowed", http.StatusUnauthorized: "Unauthorized"}[response.StatusCode]
 	if name == "" {
 		return fmt.Errorf("status %d where there is no operation", response.StatusCode)
 	}
@@ -215,4 +216,29 @@ func (c contract) checkResponse(documented *openapi3.Response, response *http.Re
 		}
 	}
 	return c.schemas[content.Schema.Value].Validate(value)
+}
+
+// TestContract_has_every_route, and nothing else: the document and the router are
+// compared both ways.
+func TestContract_has_every_route(t *testing.T) {
+	t.Parallel()
+	s := start(t, place{})
+	routes := make(map[string]bool)
+	parameter := regexp.MustCompile(`:(\w+)`)
+	for _, r := range s.routes {
+		if r.Method != http.MethodHead { // wherever GET is
+			routes[r.Method+" "+parameter.ReplaceAllString(r.Path, "{$1}")] = true
+		}
+	}
+	for path, item := range s.contract.doc.Paths.Map() {
+		for method := range item.Operations() {
+			if !routes[method+" "+path] {
+				t.Errorf("%s %s is documented, and there is no such route", method, path)
+			}
+			delete(routes, method+" "+path)
+		}
+	}
+	for name := range routes {
+		t.Errorf("%s is not documented", name)
+	}
 }

@@ -107,7 +107,7 @@ func TestCorrected_address_ends_polls(t *testing.T) {
 	s.settle()
 	tag := s.get(r.Links.Self).header.Get("Etag")
 	poll := inTheBackground(func() answer { return s.poll(r.Links.Self+"?wait=25", tag) })
-	testwait.Until(t, "somebody waits", func() bool { return s.watch.Waiting() == 1 })
+	testwait.Until(t, "a poll is held", func() bool { return s.watch.Waiting() == 1 })
 	s.organise(http.MethodPatch, "/v1/runs/go-1/registrations/1", `{"name": "Right Person", "email": "right@example.com"}`).expect(http.StatusOK)
 	poll()[0].corrected(s)
 }

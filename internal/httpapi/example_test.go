@@ -10,7 +10,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// Whoever reads the document reads the examples first.
+// Readers of the document read the examples first.
 func TestContract_examples_are_as_it_says(t *testing.T) {
 	t.Parallel()
 	c, err := loadContract()

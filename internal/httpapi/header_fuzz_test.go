@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"context"
 	"errors"
 	"net/http"
 	"net/http/httptest"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"github.com/lastseat/lastseat/internal/access"
 	"github.com/lastseat/lastseat/internal/enroll"
 )
 
@@ -91,28 +93,33 @@ func FuzzRequestID(f *testing.F) {
 	})
 }
 
-// FuzzAuthorization: only the whole token lets anybody in.
+// keyOf lets in who sends the token.
+type keyOf string
+
+func (k keyOf) Authenticate(_ context.Context, token string) (access.Caller, error) {
+	if token != string(k) {
+		return access.Caller{}, access.ErrBadToken
+	}
+	return access.Caller{Account: 1}, nil
+}
+
+// FuzzAuthorization: only the whole token lets a caller in, and nothing else is
+// taken for no token.
 func FuzzAuthorization(f *testing.F) {
-	const token = "the-token-of-the-organisers"
+	const token = "ls_1_0123456789abcdef"
 	for _, seed := range []string{"", "Bearer", "Bearer ", "Bearer " + token, "bearer " + token, "Bearer  " + token, "Bearer " + token + " ", "Basic " + token, token, "Bearer " + token[1:], "BEARER\t" + token, "Bearer " + token + "\x00"} {
 		f.Add(seed)
 	}
-	enter := func(t *testing.T, configured, header string) (entered bool) {
-		t.Helper()
-		a := &api{options: Options{OrganiserToken: configured}}
-		err := a.organiser(func(*gin.Context) error { entered = true; return nil })(asked("Authorization", header))
-		if entered == (err != nil) || err != nil && enroll.CodeOf(err) != notAllowed {
-			t.Errorf("%q: entered %t, %v", header, entered, err)
-		}
-		return entered
-	}
+	a := &api{keyring: keyOf(token)}
 	f.Fuzz(func(t *testing.T, header string) {
 		scheme, rest, _ := strings.Cut(header, " ")
-		if got, want := enter(t, token, header), strings.EqualFold(scheme, "Bearer") && rest == token; got != want {
-			t.Errorf("%q: entered %t", header, got)
+		c := asked("Authorization", header)
+		err := a.authenticate(c)
+		if good := strings.EqualFold(scheme, "Bearer") && rest == token; good != (err == nil) || good == callerOf(c).Anonymous() {
+			t.Errorf("%q: %v", header, err)
 		}
-		if enter(t, "", header) || enter(t, "", "Bearer ") {
-			t.Errorf("%q enters where there is no token", header)
+		if err != nil && enroll.CodeOf(err) != enroll.Unauthorized {
+			t.Errorf("%q: %v", header, err)
 		}
 	})
 }

@@ -50,7 +50,7 @@ func TestKey_belongs_to_a_kind_of_caller(t *testing.T) {
 		mine := s.ask("open", body, key, "k")
 		mine.expect(http.StatusAccepted)
 		if mine.registration().ID == theirs.registration().ID {
-			t.Error("the organiser's registration was given to somebody with the same key")
+			t.Error("the organiser's registration was given to another client with the same key")
 		}
 		s.ask("open", body, key, "k").same(mine.registration())
 		s.ask("open", outside, key, "k", "Authorization", bearer).same(theirs.registration())

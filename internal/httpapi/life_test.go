@@ -218,7 +218,7 @@ func (l *life) closeOverdue() {
 		l.t.Fatalf("got %+v, %v", results, err)
 	}
 	if results[0].Receipt.Again {
-		l.t.Fatal("somebody waits behind the end of the list")
+		l.t.Fatal("a person waits behind the end of the list")
 	}
 	l.paper.accept(&asked{kind: "close_waitlist"}, l.now)
 	l.seen["by its time"]++

@@ -9,6 +9,7 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"github.com/lastseat/lastseat/internal/access"
 	"github.com/lastseat/lastseat/internal/enroll"
 )
 
@@ -52,6 +53,9 @@ func (a *api) getLine(c *gin.Context) error {
 		return nil
 	}
 
+	if err := a.recordLine(c, run, after, csv); err != nil {
+		return err
+	}
 	// The line may take as long as the client, but no look into the database may.
 	ctx, cancel := context.WithCancel(c.Request.Context())
 	defer cancel()
@@ -72,6 +76,14 @@ func (a *api) getLine(c *gin.Context) error {
 		return err
 	}
 	return s.finish()
+}
+
+// recordLine records that a caller reads names and addresses, before it does.
+func (a *api) recordLine(c *gin.Context, run string, after int64, csv bool) error {
+	ctx, cancel := reading(c)
+	defer cancel()
+	entry := access.Entry{Action: access.LineRead, Run: run, Details: map[string]any{"after": after, "csv": csv}}
+	return found(c, run, a.audit.Record(ctx, callerOf(c), entry))
 }
 
 // wantsCSV tells which of the two forms is asked for. The parameter goes before

@@ -142,7 +142,7 @@ func TestLine_shows_everything_that_was_asked_for(t *testing.T) {
 		}
 		s.organise(http.MethodHead, "/v1/runs/nowhere/line", "").expect(http.StatusNotFound)
 	})
-	t.Run("of whom there is no run is a problem without a file name", func(t *testing.T) {
+	t.Run("of a run that does not exist is a problem without a file name", func(t *testing.T) {
 		a := s.organise(http.MethodGet, "/v1/runs/nowhere/line?format=csv", "")
 		a.expectProblem(http.StatusNotFound, "not_found", "")
 	})

@@ -123,7 +123,7 @@ func TestLog_holds_no_secret(t *testing.T) {
 	}
 }
 
-// TestLog_holds_no_path: whoever puts the id of a registration where a slug
+// TestLog_holds_no_path: a client that puts the id of a registration where a slug
 // belongs has put it into no log, whether or not the database answers.
 func TestLog_holds_no_path(t *testing.T) {
 	t.Parallel()

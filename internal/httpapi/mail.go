@@ -9,6 +9,7 @@ import (
 	"github.com/gin-gonic/gin"
 	"github.com/google/uuid"
 
+	"github.com/lastseat/lastseat/internal/access"
 	"github.com/lastseat/lastseat/internal/enroll"
 )
 
@@ -17,7 +18,7 @@ import (
 const linksTime = 100 * time.Millisecond
 
 // requestLinks answers POST /v1/links with 202 whether or not anybody has this
-// address: who has a seat is nobody else's business.
+// address: a seat is nobody else's business.
 func (a *api) requestLinks(c *gin.Context) error {
 	var body struct {
 		Email string `json:"email"`
@@ -91,6 +92,10 @@ func (a *api) listMails(c *gin.Context) error {
 	if found(c, run, err) != nil {
 		return err
 	}
+	entry := access.Entry{Action: access.MailsRead, Run: run, Ticket: query.Ticket, Details: map[string]any{"mails": len(mails)}}
+	if err := a.audit.Record(ctx, callerOf(c), entry); err != nil {
+		return err
+	}
 	list := make([]mailJSON, len(mails))
 	for i, m := range mails {
 		list[i] = showMail(m)
@@ -146,7 +151,7 @@ func (a *api) resendMail(c *gin.Context) error {
 	}
 	ctx, cancel := reading(c)
 	defer cancel()
-	m, err := a.outbox.ResendMail(ctx, run, id)
+	m, err := a.outbox.ResendMail(ctx, callerOf(c), run, id)
 	if found(c, run, err) != nil {
 		return err
 	}

@@ -22,6 +22,8 @@ import (
 const (
 	requestIDKey = "request_id"
 	errorKey     = "error"
+	callerKey    = "caller"
+	currentKey   = "current" // settings, for the problem of a change made from older ones
 	runKey       = "run"
 	ticketKey    = "ticket"
 	cutKey       = "cut" // the answer broke off after it had begun
@@ -82,6 +84,9 @@ func (a *api) logRequest(c *gin.Context, attrs ...slog.Attr) {
 		return
 	}
 	attrs = append(attrs, slog.Int("status", status), slog.Int("bytes", max(c.Writer.Size(), 0)))
+	if caller := callerOf(c); !caller.Anonymous() {
+		attrs = append(attrs, slog.Int("account", int(caller.Account)), slog.Int("token", int(caller.Token.ID)))
+	}
 	if run := c.GetString(runKey); run != "" {
 		attrs = append(attrs, slog.String("run", run))
 	}

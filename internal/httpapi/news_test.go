@@ -62,6 +62,6 @@ func TestNews_of_a_promotion_and_of_a_cancellation_come_at_once(t *testing.T) {
 	}
 	t.Logf("from settlement to hearing: %v", delays)
 	if latest := slices.Max(delays); latest > 100*time.Millisecond {
-		t.Errorf("somebody heard %v after the settlement", latest)
+		t.Errorf("a poll told %v after the settlement", latest)
 	}
 }

@@ -54,7 +54,7 @@ func showPage[T, J any](a *api, c *gin.Context, name string, list []T, most int,
 // request's other parameters.
 func (a *api) nextPage(c *gin.Context, cursor string) *string {
 	query := url.Values{}
-	for _, name := range []string{"course", "registration", "limit"} {
+	for _, name := range []string{"course", "registration", "state", "run", "limit"} {
 		if value, given := c.GetQuery(name); given {
 			query.Set(name, value)
 		}

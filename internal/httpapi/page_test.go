@@ -9,7 +9,7 @@ import (
 	"github.com/lastseat/lastseat/internal/enroll"
 )
 
-// TestPages: whoever follows next sees every entry once, in order, also where
+// TestPages: a client that follows next sees every entry once, in order, also where
 // entries are alike, come, move and go meanwhile.
 func TestPages(t *testing.T) {
 	t.Parallel()

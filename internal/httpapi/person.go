@@ -9,7 +9,7 @@ import (
 	"github.com/lastseat/lastseat/internal/enroll"
 )
 
-// personJSON is who has a registration, as an organiser sees it.
+// personJSON is the person of a registration, as an organiser sees it.
 type personJSON struct {
 	Ticket int64         `json:"ticket"`
 	Name   enroll.Name   `json:"name"`
@@ -61,7 +61,7 @@ func (a *api) correctPerson(c *gin.Context) error {
 	case r.Cancellation.Status == enroll.Queued:
 		return enroll.ErrCancelWaits
 	}
-	if err := a.line.CorrectPerson(ctx, run, ticket, name, address); err != nil {
+	if err := a.line.CorrectPerson(ctx, callerOf(c), run, ticket, name, address); err != nil {
 		return err
 	}
 	a.options.Corrected(r.RunID, ticket)

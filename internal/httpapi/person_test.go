@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// person is what somebody types, and what becomes of it.
+// person is what a person types, and what becomes of it.
 type person struct {
 	what  string
 	name  string

@@ -19,7 +19,8 @@ const (
 	tooLarge    enroll.Code = "too_large"              // a body over the limit
 	unsupported enroll.Code = "unsupported_media_type" // a body that does not claim to be JSON
 	noMethod    enroll.Code = "method_not_allowed"
-	notAllowed  enroll.Code = "unauthorized" // no organiser's token, or a wrong one
+
+	preconditionRequired enroll.Code = "precondition_required" // a change without If-Match
 )
 
 var (
@@ -35,7 +36,8 @@ var statuses = map[enroll.Code]struct {
 	title  string
 }{
 	malformed:             {http.StatusBadRequest, "The body is not valid JSON"},
-	notAllowed:            {http.StatusUnauthorized, "Only organisers may do this"},
+	enroll.Unauthorized:   {http.StatusUnauthorized, "There is no valid API token"},
+	enroll.Forbidden:      {http.StatusForbidden, "The API token does not have this right"},
 	enroll.NotFound:       {http.StatusNotFound, "Not found"},
 	noMethod:              {http.StatusMethodNotAllowed, "Method not allowed"},
 	enroll.RunNotOpen:     {http.StatusConflict, "Registration has not begun"},
@@ -47,6 +49,11 @@ var statuses = map[enroll.Code]struct {
 	enroll.CancelWaits:    {http.StatusConflict, "A request to cancel the registration is undecided"},
 	enroll.Corrected:      {http.StatusGone, "The registration was corrected"},
 	enroll.Obsolete:       {http.StatusConflict, "The mail is obsolete"},
+	enroll.RunIsDraft:     {http.StatusConflict, "The run is not published"},
+	enroll.WrongState:     {http.StatusConflict, "The state of the run does not allow this"},
+	enroll.VersionChanged: {http.StatusPreconditionFailed, "Another change came first"},
+	preconditionRequired:  {http.StatusPreconditionRequired, "If-Match is required"},
+	enroll.LastAdmin:      {http.StatusConflict, "No admin would be left"},
 	enroll.Conflict:       {http.StatusConflict, "Already exists"},
 	tooLarge:              {http.StatusRequestEntityTooLarge, "The body is too large"},
 	unsupported:           {http.StatusUnsupportedMediaType, "The body must be application/json"},
@@ -70,6 +77,7 @@ type problemJSON struct {
 	OpensAt   *time.Time  `json:"opens_at,omitempty"`
 	ClosesAt  *time.Time  `json:"closes_at,omitempty"`
 	Now       *time.Time  `json:"now,omitempty"`
+	Current   any         `json:"current,omitempty"` // what a change must be made from
 }
 
 type faultJSON struct {
@@ -95,7 +103,7 @@ func (a *api) problem(c *gin.Context, err error) {
 	if !is {
 		shown, known = enroll.Internal, statuses[enroll.Internal]
 	}
-	p := problemJSON{Title: known.title, Status: known.status, Detail: e.Message, Code: shown, RequestID: c.GetString(requestIDKey)}
+	p := problemJSON{Title: known.title, Status: known.status, Detail: e.Message, Code: shown, RequestID: c.GetString(requestIDKey), Current: c.Value(currentKey)}
 	for _, f := range e.Faults {
 		p.Errors = append(p.Errors, faultJSON{f.Field, f.Code, f.Detail})
 	}

@@ -155,13 +155,21 @@ func (a *api) register(c *gin.Context) error {
 	if err := a.decode(c, &input); err != nil {
 		return err
 	}
-	byOrganiser := a.showsToken(c)
-	if input.OutsideWindow && !byOrganiser {
+	byOrganiser, err := a.organises(c, run)
+	switch {
+	case err != nil:
+		return err
+	case input.OutsideWindow && callerOf(c).Anonymous():
 		return errNoToken
+	case input.OutsideWindow && !byOrganiser:
+		return errNotCourse
 	}
 	submission, err := input.submission(run, key, byOrganiser)
 	if err != nil {
 		return err
+	}
+	if byOrganiser {
+		submission.By = actor(c)
 	}
 	receipt, err := a.intake.Accept(c.Request.Context(), submission)
 	if found(c, run, err) != nil {

@@ -13,10 +13,10 @@ func TestRoutes(t *testing.T) {
 	s.addRun("go-1", seats(1))
 	r := s.register("go-1", ada, adaEmail)
 	reads := map[string]string{ // path → Allow
-		"/v1/courses":                        "GET HEAD",
+		"/v1/courses":                        "GET HEAD POST",
 		"/v1/courses/course":                 "GET HEAD",
 		"/v1/runs":                           "GET HEAD",
-		"/v1/runs/go-1":                      "GET HEAD PATCH",
+		"/v1/runs/go-1":                      "DELETE GET HEAD PATCH",
 		"/v1/registrations/" + r.ID.String(): "DELETE GET HEAD",
 	}
 

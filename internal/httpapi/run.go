@@ -6,11 +6,13 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"github.com/lastseat/lastseat/internal/access"
 	"github.com/lastseat/lastseat/internal/enroll"
 )
 
 type runJSON struct {
 	Slug         string        `json:"slug"`
+	State        enroll.State  `json:"state"`
 	Course       string        `json:"course"`
 	Title        string        `json:"title"`
 	Location     string        `json:"location"`
@@ -43,7 +45,7 @@ type lineJSON struct {
 func showRun(r enroll.RunState) runJSON {
 	life := r.Life()
 	return runJSON{
-		Slug: r.Slug, Course: r.Course, Title: r.Title, Location: r.Location, TimeZone: r.TimeZone,
+		Slug: r.Slug, State: r.State, Course: r.Course, Title: r.Title, Location: r.Location, TimeZone: r.TimeZone,
 		StartsAt: instant(r.StartsAt), EndsAt: instant(r.EndsAt),
 		OpensAt: instant(r.OpensAt), ClosesAt: instant(r.ClosesAt), Registration: life.Window,
 		Capacity: r.Capacity, SeatsTaken: r.AttendancesCount, SeatsLeft: r.SeatsLeft(), OverCapacity: r.OverCapacity(),
@@ -56,6 +58,9 @@ func showRun(r enroll.RunState) runJSON {
 func (a *api) listRuns(c *gin.Context) error {
 	query, err := runsQuery(c)
 	if err != nil {
+		return err
+	}
+	if err := restrict(&query, callerOf(c)); err != nil {
 		return err
 	}
 	ctx, cancel := reading(c)
@@ -82,11 +87,31 @@ func runsQuery(c *gin.Context) (q enroll.RunQuery, err error) {
 		return q, enroll.FaultIn("registration", enroll.Invalid, "unknown", "must be open or left out")
 	}
 	q.Open = registration != ""
+	if text, given := c.GetQuery("state"); given {
+		if q.State, err = enroll.ParseState(text); err != nil {
+			return q, err
+		}
+	}
 	if q.Most, err = limitParameter(c); err != nil {
 		return q, err
 	}
 	q.After, err = runAfter(c)
 	return q, err
+}
+
+// restrict leaves in the query only runs that the caller may list: those that are
+// not published are for organisers of their courses.
+func restrict(q *enroll.RunQuery, caller access.Caller) error {
+	if q.State == "" || q.State == enroll.Published {
+		return nil
+	}
+	if caller.Anonymous() {
+		return errNoToken
+	}
+	if q.Among = caller.CoursesWith(access.Organiser); q.Among != nil && len(q.Among) == 0 {
+		return errNotCourse
+	}
+	return nil
 }
 
 func (a *api) getRun(c *gin.Context) error {
@@ -97,6 +122,9 @@ func (a *api) getRun(c *gin.Context) error {
 	ctx, cancel := reading(c)
 	defer cancel()
 	run, err := a.catalogue.Run(ctx, slug)
+	if err == nil {
+		err = seen(c, run)
+	}
 	if found(c, slug, err) != nil {
 		return err
 	}
@@ -120,7 +148,7 @@ func runSlug(c *gin.Context) (string, error) {
 func found(c *gin.Context, run string, err error) error {
 	switch enroll.CodeOf(err) {
 	case "", enroll.RunNotOpen, enroll.RunClosed, enroll.RunOver, enroll.RunBegun, enroll.CodeCalledOff, enroll.LineBlocked,
-		enroll.KeyReused, enroll.Corrected, enroll.NotHeld, enroll.CancelWaits, enroll.Conflict:
+		enroll.KeyReused, enroll.Corrected, enroll.NotHeld, enroll.CancelWaits, enroll.Conflict, enroll.RunIsDraft, enroll.WrongState:
 		c.Set(runKey, run)
 	default: // there may be none
 	}

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gin-gonic/gin"
 	"github.com/google/uuid"
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -19,6 +20,7 @@ import (
 	"github.com/lastseat/lastseat/internal/httpapi"
 	"github.com/lastseat/lastseat/internal/httpserver"
 	"github.com/lastseat/lastseat/internal/intake"
+	"github.com/lastseat/lastseat/internal/keyring"
 	"github.com/lastseat/lastseat/internal/lane"
 	"github.com/lastseat/lastseat/internal/pgtest"
 	"github.com/lastseat/lastseat/internal/postgres"
@@ -28,10 +30,9 @@ import (
 )
 
 const (
-	maxBodyBytes   = 4096
-	maxPolls       = 5
-	organiserToken = "the-token-of-the-organisers"
-	redisTimeout   = time.Second
+	maxBodyBytes = 4096
+	maxPolls     = 5
+	redisTimeout = time.Second
 )
 
 // place is where a service runs. The zero place has a database of its own and
@@ -43,7 +44,6 @@ type place struct {
 	commitTimeout time.Duration     // 0 = longer than a busy machine needs
 	maxWait       time.Duration     // 0 = 25 seconds
 	waiting       int               // requests that may wait for a commit, 0 = 8192
-	noOrganisers  bool              // no token is configured
 	// catalogue stands before the real one, nil = nothing does.
 	catalogue func(httpapi.Catalogue) httpapi.Catalogue
 	intake    func(httpapi.Intake) httpapi.Intake // likewise
@@ -61,7 +61,8 @@ type service struct {
 	reads    *countingReader
 	registry *prometheus.Registry
 	server   *http.Server
-	end      func() // lets everybody go who waits
+	routes   gin.RoutesInfo
+	end      func() // ends all held polls
 }
 
 func start(t testing.TB, p place) *service {
@@ -112,19 +113,23 @@ func start(t testing.TB, p place) *service {
 	in := intake.New(ledger, intake.Options{Committers: 2, Waiting: p.waiting, Batch: 500, CommitTimeout: p.commitTimeout}, notify, log, s.registry)
 	run(t, in.Run)
 
-	token := organiserToken
-	if p.noOrganisers {
-		token = ""
+	if s.sql(`SELECT count(*)::text FROM accounts WHERE email_key = 'admin@example.org'`)[0] == "0" {
+		pgtest.AddAdmin(t, p.database)
 	}
+	keys := keyring.New(pgtest.Open(t, p.through), log)
+	run(t, keys.Run)
 	server := httptest.NewUnstartedServer(nil)
 	url := "http://" + server.Listener.Addr().String()
-	api, err := httpapi.New(p.catalogue(store), p.intake(in), s.watch, store, store, httpapi.Options{
-		PublicURL: url, Organiser: calendar.Organiser{Name: "Lastseat", Address: "seats@example.org"}, OrganiserToken: token, MaxBodyBytes: maxBodyBytes, MaxWait: p.maxWait,
+	api, err := httpapi.New(httpapi.Ports{
+		Catalogue: p.catalogue(store), Intake: p.intake(in), Watch: s.watch, Outbox: store, Line: store, Keyring: keys, Accounts: store, Audit: store, Editor: store,
+	}, httpapi.Options{
+		PublicURL: url, Organiser: calendar.Organiser{Name: "Lastseat", Address: "seats@example.org"}, MaxBodyBytes: maxBodyBytes, MaxWait: p.maxWait,
 		Corrected: func(run enroll.RunID, ticket int64) { s.watch.Settled(run, ticket, ticket) },
 	}, log, s.registry)
 	if err != nil {
 		t.Fatal(err)
 	}
+	s.routes = api.(*gin.Engine).Routes()
 	server.Config.Handler = api
 	httpserver.Prepare(server.Config)
 	server.Config.ErrorLog = slog.NewLogLogger(log.Handler(), slog.LevelDebug)

@@ -106,7 +106,7 @@ func describe(c *gin.Context, r enroll.Registration) {
 
 // retryAfter returns after how many seconds it is worth asking again, 0 if
 // nothing is going to change by itself: longer when the line is longer, at a pace
-// that a line keeps easily, and rarely for those who wait for somebody to cancel.
+// that a line keeps easily, and rarely while a person waits for a cancellation.
 func retryAfter(r enroll.Registration) int {
 	const perSecond, most = 1000, 30
 	switch {

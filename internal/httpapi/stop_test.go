@@ -32,10 +32,10 @@ func TestTimingStop_lets_everybody_go_with_an_answer(t *testing.T) {
 	if held[0].registration().Status != "queued" {
 		t.Errorf("it is %s", held[0].body)
 	}
-	// Who comes while the server is about to stop is not held either.
+	// A poll that comes while the server is about to stop is not held either.
 	a := s.get(r.Links.Self + "?wait=25")
 	a.expect(http.StatusOK)
-	testwait.Promised(t, "an answer to one who comes then", a.took, 5*time.Second)
+	testwait.Promised(t, "an answer to a poll that comes then", a.took, 5*time.Second)
 }
 
 func TestStop_waits_for_what_is_being_accepted(t *testing.T) {

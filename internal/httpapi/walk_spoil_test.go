@@ -20,7 +20,7 @@ import (
 var (
 	method = rapid.OneOf(rapid.SampledFrom([]string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "get", "BREW", "PROPFIND"}), rapid.StringMatching(`[A-Z!#$%&'*+.^_|~-]{1,10}`))
 
-	// nasty is text that somebody stumbles over.
+	// nasty is text that parsers stumble over.
 	nasty = rapid.OneOf(
 		rapid.SampledFrom([]string{"", " ", "null", "-1", "0", "01", "+1", "1e3", "9223372036854775807", "9223372036854775808", "\x00", "\xff", "\xed\xa0\x80", "\u202e", "\ufeff", "'", `"`, "%", "%zz", "%00", "../..", "<script>", "{{.}}", "${x}", ";", "*", "\r\nX: y"}),
 		rapid.String(),

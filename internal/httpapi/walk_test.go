@@ -117,7 +117,7 @@ func (w *walk) once(t *rapid.T) {
 	w.checks++
 	h := &world{walk: w, t: t, course: fmt.Sprintf("course-%d", w.checks), known: make(map[string][]string)}
 	limit := rapid.SampledFrom([]*int{seats(0), seats(1), seats(2), nil})
-	for i, window := range []string{"open", rapid.SampledFrom([]string{"open", "to come", "closed", "begun"}).Draw(t, "the other run is")} {
+	for i, window := range []string{"open", rapid.SampledFrom([]string{"open", "to come", "closed", "begun", "over"}).Draw(t, "the other run is")} {
 		slug := fmt.Sprintf("run-%d-%d", w.checks, i)
 		w.addRun(slug, limit.Draw(t, "seats"), withList(limit.Draw(t, "places")), func(r *enroll.Run) {
 			r.Course = h.course
@@ -126,6 +126,8 @@ func (w *walk) once(t *rapid.T) {
 				r.OpensAt = r.OpensAt.Add(90 * time.Minute)
 			case "closed":
 				r.ClosesAt = r.OpensAt.Add(time.Minute)
+			case "over":
+				r.StartsAt, r.EndsAt = r.OpensAt, r.OpensAt.Add(time.Minute)
 			case "begun":
 				r.StartsAt = r.OpensAt
 			}

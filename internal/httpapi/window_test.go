@@ -69,7 +69,7 @@ func TestWindow(t *testing.T) {
 			return !p.Now.Before(closes)
 		})
 		if !last.Before(closes) {
-			t.Errorf("it closes at %v and accepted somebody at %v", closes, last)
+			t.Errorf("it closes at %v and accepted a person at %v", closes, last)
 		}
 	})
 	t.Run("who was accepted in time is decided whatever happens to it", func(t *testing.T) {

@@ -114,7 +114,7 @@ func (d *Deliverer) handle(ctx context.Context, t *asynq.Task) error {
 	defer cancel()
 	m, err := d.outbox.ClaimMail(claiming, due, enroll.ClaimLimits{Lease: d.lease, Pace: d.options.Pace})
 	if enroll.CodeOf(err) == enroll.NotFound {
-		return nil // somebody else did, or something else comes first
+		return nil // another worker did, or another mail comes first
 	}
 	if err != nil {
 		d.blind.Failed(err)
@@ -132,8 +132,8 @@ func (d *Deliverer) handle(ctx context.Context, t *asynq.Task) error {
 
 // attempt sends the mail if it still says how things are, and returns how that
 // ended and its result for the metrics. It ends at the deadline, which counts
-// from before the claim: whoever was paused since must not send what may be
-// somebody else's by now.
+// from before the claim: a worker that was paused since must not send what another
+// one may have claimed by now.
 func (d *Deliverer) attempt(m enroll.Mail, deadline time.Time) (end enroll.MailAttempt, result string) {
 	if why := cmp.Or(m.Obsolete(), d.needless(m)); why != "" {
 		result = resultSkipped

@@ -16,6 +16,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/redis/go-redis/v9"
 
+	"github.com/lastseat/lastseat/internal/access"
 	"github.com/lastseat/lastseat/internal/enroll"
 	"github.com/lastseat/lastseat/internal/enrolltest"
 	"github.com/lastseat/lastseat/internal/mailqueue"
@@ -240,7 +241,7 @@ func TestWhatTheMailServerSaysDecides(t *testing.T) {
 		if err != nil || len(mails) != 1 {
 			t.Fatal(mails, err)
 		}
-		if _, err := p.store.ResendMail(t.Context(), "a", mails[0].ID); err != nil {
+		if _, err := p.store.ResendMail(t.Context(), access.Operator, "a", mails[0].ID); err != nil {
 			t.Fatal(err)
 		}
 		p.waitFor("failed 1, sent 3")
@@ -459,7 +460,7 @@ func TestMailOfARunThatIsOverIsNotSent(t *testing.T) {
 		t.Errorf("counted were %v", n)
 	}
 	id := pgtest.Query[uuid.UUID](t, p.url, `SELECT id FROM mails`)[0]
-	if _, err := p.store.ResendMail(t.Context(), "a", id); enroll.CodeOf(err) != enroll.Obsolete {
+	if _, err := p.store.ResendMail(t.Context(), access.Operator, "a", id); enroll.CodeOf(err) != enroll.Obsolete {
 		t.Errorf("sent again, it is answered %v", err)
 	}
 }
@@ -679,7 +680,7 @@ func TestAMailThatCannotSayTheTime(t *testing.T) {
 
 	pgtest.Exec(t, p.url, `UPDATE runs SET time_zone = 'Europe/Berlin'`)
 	id := pgtest.Query[uuid.UUID](t, p.url, `SELECT id FROM mails`)[0]
-	if _, err := p.store.ResendMail(t.Context(), "a", id); err != nil {
+	if _, err := p.store.ResendMail(t.Context(), access.Operator, "a", id); err != nil {
 		t.Fatal(err)
 	}
 	p.waitFor("failed 1, sent 1")

@@ -34,7 +34,7 @@ FOR NO KEY UPDATE`
 // were accepted, and one for each that was not, unless there is no such run.
 //
 // What it refuses, and what it stores as late, is what enroll.Life says: see the
-// table of a run's life in docs/design.md. Only a cancel that a person sends after
+// table of a run's life in docs/design.md. To the public, a draft is no run. Only a cancel that a person sends after
 // the begin looks at its target.
 const acceptRequests = `
 WITH clock AS MATERIALIZED (
@@ -44,6 +44,7 @@ WITH clock AS MATERIALIZED (
            j.judged_at, seen.ticket AS seen_ticket, j.judged_at >= least(coalesce(r.promote_until, r.starts_at), r.ends_at) AS late,
            CASE a.kind
                WHEN 'register' THEN CASE
+                   WHEN r.state = 'draft' THEN 'draft'
                    WHEN r.called_off THEN 'called_off'
                    WHEN j.judged_at >= r.ends_at THEN 'over'
                    WHEN a.outside_window THEN ''
@@ -58,11 +59,13 @@ WITH clock AS MATERIALIZED (
                    ELSE '' END
                ELSE '' END AS refusal
     FROM unnest($1::uuid[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::boolean[],
-                $9::text[], $10::integer[], $11::bigint[], $12::boolean[], $13::jsonb[], $15::boolean[], $16::uuid[], $17::bytea[])
+                $9::text[], $10::integer[], $11::bigint[], $12::boolean[], $13::jsonb[], $15::boolean[], $16::uuid[], $17::bytea[],
+                $18::integer[], $19::integer[])
         WITH ORDINALITY AS a (id, slug, name, email, email_key, idempotency_key, language, notify,
-                              kind, waitlist_limit, target, by_organiser, change, outside_window, shown_id, digest, ordinal)
+                              kind, waitlist_limit, target, by_organiser, change, outside_window, shown_id, digest,
+                              account_id, token_id, ordinal)
     CROSS JOIN clock
-    CROSS JOIN LATERAL (SELECT * FROM runs r WHERE r.slug = a.slug LIMIT 1) r
+    CROSS JOIN LATERAL (SELECT * FROM runs r WHERE r.slug = a.slug AND (r.state <> 'draft' OR a.by_organiser) LIMIT 1) r
     CROSS JOIN LATERAL (SELECT * FROM lines l WHERE l.run_id = r.id LIMIT 1) l
     CROSS JOIN LATERAL (SELECT greatest(clock.now, l.last_accepted_at) AS judged_at) j
     LEFT JOIN LATERAL (
@@ -78,9 +81,9 @@ WITH clock AS MATERIALIZED (
     FROM (SELECT *, seen_ticket IS NULL AND refusal = '' AS fresh FROM judged) j
 ), inserted AS (
     INSERT INTO requests (run_id, ticket, id, kind, name, email, email_key, idempotency_key, language, notify,
-                          waitlist_limit, target, late, by_organiser, change, digest, accepted_at)
+                          waitlist_limit, target, late, by_organiser, change, digest, account_id, token_id, accepted_at)
     SELECT run_id, ticket, id, kind, name, email, email_key, idempotency_key, language, notify,
-           waitlist_limit, target, late, by_organiser, change, digest, judged_at
+           waitlist_limit, target, late, by_organiser, change, digest, nullif(account_id, 0), nullif(token_id, 0), judged_at
     FROM numbered
     WHERE ticket IS NOT NULL
 ), heads AS MATERIALIZED (
@@ -140,7 +143,7 @@ func (s *Store) accept(ctx context.Context, submissions []enroll.Submission, aga
 	batch := &pgx.Batch{} // one implicit transaction: it ends with the batch
 	locked := s.queueLock(batch, lockLines, c.runs)
 	batch.Queue(acceptRequests, c.ids, c.runs, c.names, c.emails, c.keys, c.idempotencyKeys, c.languages, c.notify,
-		c.kinds, c.limits, c.targets, c.organisers, c.changes, again, c.outside, c.shown, c.digests).Query(func(rows pgx.Rows) error {
+		c.kinds, c.limits, c.targets, c.organisers, c.changes, again, c.outside, c.shown, c.digests, c.accounts, c.tokens).Query(func(rows pgx.Rows) error {
 		for rows.Next() {
 			var j judged
 			if err := j.scan(rows); err != nil {
@@ -184,6 +187,8 @@ type columns struct {
 	outside         []bool
 	shown           [][16]byte // zero = none
 	digests         [][]byte
+	accounts        []int32 // 0 = none
+	tokens          []int32
 }
 
 func columnsOf(submissions []enroll.Submission) (c columns) {
@@ -204,6 +209,8 @@ func columnsOf(submissions []enroll.Submission) (c columns) {
 		c.outside = append(c.outside, sub.OutsideWindow)
 		c.shown = append(c.shown, sub.Shown)
 		c.digests = append(c.digests, digestBytes(sub.Digest))
+		c.accounts = append(c.accounts, sub.By.Account)
+		c.tokens = append(c.tokens, sub.By.Token)
 	}
 	return c
 }

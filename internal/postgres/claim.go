@@ -114,8 +114,8 @@ WHERE m.id = $1 AND m.attempts = $2 AND m.replaced = $10 AND m.ended_at IS NULL 
 RETURNING d.fate, d.run_until`
 
 // ClaimMail makes one attempt to send the mail the caller's, and returns what it
-// tells. The error has code NotFound if there is nothing to send now: somebody
-// else sends it or has sent it, another mail about the run is on its way to the
+// tells. The error has code NotFound if there is nothing to send now: another
+// worker sends it or has sent it, another mail about the run is on its way to the
 // address, or too much has left to it in the last minutes.
 func (s *Store) ClaimMail(ctx context.Context, due enroll.DueMail, limits enroll.ClaimLimits) (enroll.Mail, error) {
 	const doing = "claiming a mail"

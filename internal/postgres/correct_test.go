@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/lastseat/lastseat/internal/access"
 	"github.com/lastseat/lastseat/internal/doctor"
 	"github.com/lastseat/lastseat/internal/enroll"
 	"github.com/lastseat/lastseat/internal/enrolltest"
@@ -23,7 +24,7 @@ func (o *office) correct(ticket int64, email string) error {
 	if err != nil {
 		o.t.Fatal(err)
 	}
-	return o.CorrectPerson(o.t.Context(), "a", ticket, "Right Person", address)
+	return o.CorrectPerson(o.t.Context(), access.Operator, "a", ticket, "Right Person", address)
 }
 
 func (o *office) mustCorrect(ticket int64, email string) {
@@ -215,7 +216,7 @@ func TestCorrectedAddress_mails(t *testing.T) {
 			"mistaken_address 0 pending "+wrong, "mistaken_address 1 pending "+right)
 		o.exec(`UPDATE mails SET state = 'sent', ended_at = now() WHERE kind = 'confirmed' AND state = 'pending'`)
 		first := pgtest.Query[uuid.UUID](t, o.url, `SELECT id FROM mails WHERE kind = 'confirmed' AND sequence = 0`)[0]
-		if m, err := o.ResendMail(t.Context(), "a", first); err != nil || m.To != "third@example.org" || m.State != enroll.MailPending {
+		if m, err := o.ResendMail(t.Context(), access.Operator, "a", first); err != nil || m.To != "third@example.org" || m.State != enroll.MailPending {
 			t.Errorf("sent again, it is %+v, %v", m, err)
 		}
 	})
@@ -239,7 +240,7 @@ func TestCorrectedAddress_mails(t *testing.T) {
 				t.Errorf("it keeps %s", kept)
 			}
 			o.requireOutbox(1, "confirmed 0 skipped "+right, "confirmed 1 pending "+right, "mistaken_address 0 "+string(end.State))
-			if _, err := o.ResendMail(t.Context(), "a", m.ID); enroll.CodeOf(err) != enroll.Corrected {
+			if _, err := o.ResendMail(t.Context(), access.Operator, "a", m.ID); enroll.CodeOf(err) != enroll.Corrected {
 				t.Errorf("sending it again got %v", err)
 			}
 		}
@@ -251,7 +252,7 @@ func TestCorrectedAddress_mails(t *testing.T) {
 		o.ask(person(1))
 		o.mustCorrect(1, right)
 		id := pgtest.Query[uuid.UUID](t, o.url, `SELECT id FROM mails WHERE kind = 'mistaken_address'`)[0]
-		if m, err := o.ResendMail(t.Context(), "a", id); err != nil || m.ID != id {
+		if m, err := o.ResendMail(t.Context(), access.Operator, "a", id); err != nil || m.ID != id {
 			t.Errorf("got %+v, %v", m, err)
 		}
 	})

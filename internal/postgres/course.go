@@ -11,14 +11,14 @@ import (
 // Courses returns the courses that the query asks for, by title.
 func (s *Store) Courses(ctx context.Context, q enroll.CourseQuery) ([]enroll.Course, error) {
 	return collect(ctx, s, "reading courses", scanCourse, `
-		SELECT slug, title, description, organiser, reply_to FROM courses
+		SELECT slug, title, description, organiser, reply_to, version FROM courses
 		WHERE (title, slug) > ($1, $2) ORDER BY title, slug LIMIT $3`, q.After.Title, q.After.Slug, q.Most)
 }
 
 // Course returns the course, or an error of code NotFound.
 func (s *Store) Course(ctx context.Context, slug string) (enroll.Course, error) {
 	found, err := collect(ctx, s, "reading a course", scanCourse,
-		`SELECT slug, title, description, organiser, reply_to FROM courses WHERE slug = $1`, slug)
+		`SELECT slug, title, description, organiser, reply_to, version FROM courses WHERE slug = $1`, slug)
 	if err == nil && len(found) == 0 {
 		err = notFound("course")
 	}
@@ -29,7 +29,7 @@ func (s *Store) Course(ctx context.Context, slug string) (enroll.Course, error) 
 }
 
 func scanCourse(row pgx.CollectableRow) (c enroll.Course, err error) {
-	err = row.Scan(&c.Slug, &c.Title, &c.Description, &c.Organiser, &c.ReplyTo)
+	err = row.Scan(&c.Slug, &c.Title, &c.Description, &c.Organiser, &c.ReplyTo, &c.Version)
 	return c, err
 }
 

@@ -99,7 +99,7 @@ func (s *Store) Ready(ctx context.Context) error {
 const boundStatements = `SELECT set_config('statement_timeout', $1, true)`
 
 // queueLock queues a statement that only locks rows and ends within lock_timeout,
-// however many it locks and whoever waits for them, too. The setting of that name
+// however many it locks and however many sessions wait for them, too. The setting of that name
 // counts for each lock by itself, and a row costs two when others wait for it: the
 // head of the queue, then the holder's transaction. So behind waiters of other
 // processes the server's answer would come when its client has given up. The result

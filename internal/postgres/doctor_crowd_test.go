@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lastseat/lastseat/internal/access"
 	"github.com/lastseat/lastseat/internal/enroll"
 	"github.com/lastseat/lastseat/internal/enrolltest"
 	"github.com/lastseat/lastseat/internal/pgtest"
@@ -82,7 +83,7 @@ func (c *crowd) correct(ctx context.Context, s *postgres.Store) error {
 	if err != nil {
 		return err
 	}
-	err = s.CorrectPerson(ctx, c.run, 1+c.Int64N(c.last+1), "Another", address)
+	err = s.CorrectPerson(ctx, access.Operator, c.run, 1+c.Int64N(c.last+1), "Another", address)
 	if slices.Contains([]enroll.Code{enroll.NotFound, enroll.NotHeld, enroll.Conflict, enroll.CancelWaits}, enroll.CodeOf(err)) {
 		return nil
 	}

@@ -27,6 +27,8 @@ func translate(doing string, err error) error {
 		code = enroll.Unavailable
 	case isPg && pg.Code == "23505": // unique_violation
 		code = enroll.Conflict
+	case isPg && pg.ConstraintName == "last_admin": // a trigger: see migration 20
+		return enroll.Errorf(enroll.LastAdmin, "this would leave the installation without an admin whose account is not disabled")
 	case isPg && pg.Code == "23514" && pg.ColumnName != "": // check_violation, by a trigger of ours: see migration 9
 		return enroll.FaultIn(pg.ColumnName, enroll.Invalid, "form", pg.Message)
 	case isPg && passing(pg.Code), !isPg:
@@ -73,7 +75,7 @@ func passing(sqlstate string) bool {
 //     no answer came, or one that ended the session, which can follow a commit
 //     that was already done (a pooler says so, too, when it loses the server);
 //   - Internal when something in the batch cannot be stored;
-//   - LineBlocked when somebody holds one of the lines for too long;
+//   - LineBlocked when another session holds one of the lines for too long;
 //   - Unavailable for everything else: the server rolled back.
 func commitFailure(doing string, err error, locked bool) error {
 	code := enroll.Unavailable

@@ -15,8 +15,8 @@ const linePage = 1000
 // Line calls each for the entries of the run's line after a ticket, in ticket
 // order, until it returns an error, which is then returned. It reads them page by
 // page, as they are called for, and holds neither a connection nor a snapshot
-// while somebody slow takes them: entries are added at the end and decided in
-// order, so a page says what was so when it was read. The error has code NotFound
+// while a slow client takes them: entries are added at the end and decided in
+// order, so a page says how things were when it was read. The error has code NotFound
 // if there is no such run.
 func (s *Store) Line(ctx context.Context, run string, after int64, each func(enroll.LineEntry) error) error {
 	found, err := s.Run(ctx, run)

@@ -7,6 +7,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"github.com/lastseat/lastseat/internal/access"
 	"github.com/lastseat/lastseat/internal/enroll"
 )
 
@@ -144,7 +145,7 @@ ORDER BY m.sequence DESC LIMIT 1`
 // NotFound if there is no such mail about a registration of the run, Obsolete if it
 // would be skipped, and Corrected if its address is erased. What a summary did not
 // get told the new one takes over.
-func (s *Store) ResendMail(ctx context.Context, run string, id uuid.UUID) (enroll.OutboxMail, error) {
+func (s *Store) ResendMail(ctx context.Context, by access.Caller, run string, id uuid.UUID) (enroll.OutboxMail, error) {
 	const doing = "sending a mail again"
 	found, err := collect(ctx, s, doing, scanOutboxMail, newestOfMail, id, run)
 	switch {
@@ -187,6 +188,7 @@ func (s *Store) ResendMail(ctx context.Context, run string, id uuid.UUID) (enrol
 		FROM mails m
 		WHERE m.id = $1 AND (l.run_id, l.ticket, l.kind) = (m.run_id, m.ticket, m.kind)
 		  AND l.state = 'pending' AND l.next_at > clock_timestamp() AND l.claimed_until IS NULL`, id)
+	queueAudit(batch, by, access.Entry{Action: access.MailResent, Run: run, Ticket: found[0].Ticket, Details: map[string]any{"kind": found[0].Kind}})
 	batch.Queue(newestOfMail, id, run).Query(func(rows pgx.Rows) (err error) {
 		found, err = pgx.CollectRows(rows, scanOutboxMail)
 		return err

@@ -128,7 +128,7 @@ func scanEnrolment(rows pgx.Rows, m *enroll.Mail) error {
 			*instant = *read
 		}
 	}
-	// Whoever was told since that the seat is gone was sent the entry that says so.
+	// A person who was told since that the seat is gone has the entry that says so.
 	told.Entry = told.Seat && (told.Status == "" || told.Status == enroll.Waitlisted || told.Status == enroll.Confirmed)
 	e.For.ID, e.For.Slug = e.RunID, e.Run
 	if len(m.About) == 0 {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/lastseat/lastseat/internal/access"
 	"github.com/lastseat/lastseat/internal/enroll"
 	"github.com/lastseat/lastseat/internal/enrolltest"
 	"github.com/lastseat/lastseat/internal/pgtest"
@@ -245,7 +246,7 @@ func TestResendMail(t *testing.T) {
 	m := o.mustClaim(o.due(1)[0])
 	again := func() enroll.OutboxMail {
 		t.Helper()
-		got, err := o.ResendMail(t.Context(), "a", m.ID)
+		got, err := o.ResendMail(t.Context(), access.Operator, "a", m.ID)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -271,7 +272,7 @@ func TestResendMail(t *testing.T) {
 		t.Errorf("got %+v", next)
 	}
 	for run, id := range map[string]uuid.UUID{"a": uuid.New(), "b": m.ID, "c": m.ID} {
-		if _, err := o.ResendMail(t.Context(), run, id); enroll.CodeOf(err) != enroll.NotFound {
+		if _, err := o.ResendMail(t.Context(), access.Operator, run, id); enroll.CodeOf(err) != enroll.NotFound {
 			t.Errorf("run %s: got %v", run, err)
 		}
 	}

@@ -98,7 +98,7 @@ func (s *Store) MailBacklog(ctx context.Context) (b enroll.MailBacklog, err erro
 	return b, nil
 }
 
-// EndMailAttempt writes how an attempt ended, unless somebody else has claimed
+// EndMailAttempt writes how an attempt ended, unless another worker has claimed
 // the mail since. It may be called again. What certainly did not leave is not
 // counted as having left.
 func (s *Store) EndMailAttempt(ctx context.Context, id uuid.UUID, attempt int, end enroll.MailAttempt) error {

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lastseat/lastseat/internal/access"
 	"github.com/lastseat/lastseat/internal/enroll"
 	"github.com/lastseat/lastseat/internal/enrolltest"
 	"github.com/lastseat/lastseat/internal/pgtest"
@@ -168,7 +169,7 @@ func TestSomebodyElsesMailbox(t *testing.T) {
 		o.pass(pace)
 		summary := o.mustClaim(o.due(1)[0])
 		o.end(summary, enroll.MailAttempt{State: enroll.MailFailed, Problem: "no such user"})
-		if _, err := o.ResendMail(t.Context(), "a", summary.ID); err != nil {
+		if _, err := o.ResendMail(t.Context(), access.Operator, "a", summary.ID); err != nil {
 			t.Fatal(err)
 		}
 		o.pass(pace)

@@ -7,6 +7,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"github.com/lastseat/lastseat/internal/access"
 	"github.com/lastseat/lastseat/internal/enroll"
 )
 
@@ -17,12 +18,12 @@ import (
 // request to cancel it is undecided, and Conflict if the new address has a seat or
 // a place in the run by another registration.
 //
-// Another address gets another id, and the old one is retired: whoever has it was
+// Another address gets another id, and the old one is retired: its owner was
 // written to by mistake. See correctAddress.
 //
-// It holds the line's lock, so that nobody cancels meanwhile by the old id, and
-// the run's, like settling, since it changes whom an address belongs to.
-func (s *Store) CorrectPerson(ctx context.Context, run string, ticket int64, name enroll.Name, address enroll.Address) error {
+// It holds the line's lock, so that no cancel by the old id comes between, and
+// the run's, like settling, since it changes which registration an address belongs to.
+func (s *Store) CorrectPerson(ctx context.Context, by access.Caller, run string, ticket int64, name enroll.Name, address enroll.Address) error {
 	err := pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
 		held, err := lockHeld(ctx, tx, run, ticket)
 		if err != nil {
@@ -47,6 +48,14 @@ func (s *Store) CorrectPerson(ctx context.Context, run string, ticket int64, nam
 		if address.Key != held.key {
 			correctAddress(batch, held, address, user)
 		}
+		fields := []string{"name", "email"}
+		switch {
+		case address.Typed == held.email:
+			fields = fields[:1]
+		case name == held.name:
+			fields = fields[1:]
+		}
+		queueAudit(batch, by, access.Entry{Action: access.PersonCorrected, Run: run, Ticket: ticket, Details: map[string]any{"fields": fields}})
 		return tx.SendBatch(ctx, batch).Close()
 	})
 	if err != nil {
@@ -62,6 +71,7 @@ type heldRegistration struct {
 	ticket  int64
 	settled int64 // of the run
 	status  enroll.Status
+	name    enroll.Name
 	email   string
 	key     enroll.AddressKey
 }
@@ -80,9 +90,9 @@ func lockHeld(ctx context.Context, tx pgx.Tx, run string, ticket int64) (heldReg
 	}
 	var cancelWaits bool
 	err = tx.QueryRow(ctx, `
-		SELECT status, email, email_key,
+		SELECT status, name, email, email_key,
 		       EXISTS (SELECT FROM requests c WHERE c.run_id = $1 AND c.target = $2 AND c.status = 'queued')
-		FROM requests WHERE run_id = $1 AND ticket = $2 AND kind = 'register'`, h.run, ticket).Scan(&h.status, &h.email, &h.key, &cancelWaits)
+		FROM requests WHERE run_id = $1 AND ticket = $2 AND kind = 'register'`, h.run, ticket).Scan(&h.status, &h.name, &h.email, &h.key, &cancelWaits)
 	switch {
 	case errors.Is(err, pgx.ErrNoRows):
 		return h, notFound("registration")
@@ -133,7 +143,7 @@ func userOf(ctx context.Context, tx pgx.Tx, h heldRegistration, name enroll.Name
 // seatTables says where a registration has its seat or its place.
 var seatTables = map[enroll.Status]string{enroll.Confirmed: "attendances", enroll.Waitlisted: "waiting"}
 
-// freshMails says by which mail somebody learns of a seat or a place.
+// freshMails says by which mail a person learns of a seat or a place.
 var freshMails = map[enroll.Status]enroll.MailKind{enroll.Confirmed: enroll.MailConfirmed, enroll.Waitlisted: enroll.MailWaitlisted}
 
 // correctAddress gives the registration its new address, a new id and new mails.
@@ -149,8 +159,8 @@ func correctAddress(batch *pgx.Batch, h heldRegistration, address enroll.Address
 	batch.Queue(`UPDATE requests SET id = $3, email_key = $4, corrected_after = $5 WHERE run_id = $1 AND ticket = $2`,
 		h.run, h.ticket, uuid.New(), address.Key, h.settled)
 	batch.Queue(`UPDATE `+seatTables[h.status]+` SET user_id = $3 WHERE run_id = $1 AND ticket = $2`, h.run, h.ticket, user)
-	// Whoever claims a mail to one of the two, or has one sent again, takes turns with
-	// this. In one order, so that two corrections do.
+	// Claims of mails to one of the two, and resends, take turns with this; and so do
+	// two corrections, because they lock in one order.
 	batch.Queue(`
 		SELECT pg_advisory_xact_lock($1, mailbox)
 		FROM (SELECT DISTINCT hashtext(key) AS mailbox FROM unnest($2::text[]) AS key ORDER BY mailbox) locks`,

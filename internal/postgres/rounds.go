@@ -10,12 +10,12 @@ import (
 	"github.com/lastseat/lastseat/internal/enroll"
 )
 
-// reminderLockClass is the first key of the advisory lock of whoever writes
-// reminders. Lanes use none like it.
+// reminderLockClass is the first key of the advisory lock under which reminders
+// are written. Lanes use none like it.
 const reminderLockClass = 0x72656d64
 
 // dueChange locks the change of a run whose notices have to be written, or to be
-// written on. Nobody waits for a row that somebody else writes for. The window is
+// written on. No worker waits for a row that another one writes for. The window is
 // as long as $1, or as a tenth of the time from the first change to the nearest
 // start that the run had since; a minute at most if that is under an hour.
 // Windows from the future, since the clock was set back, are over. The order is
@@ -38,8 +38,8 @@ FOR UPDATE OF c SKIP LOCKED`
 // time and location already; of a run that is called off or over it writes none. It
 // returns how many people it looked at, and the last of their tickets. A
 // statement of its own, after dueChange, so that its snapshot has the change.
-// Whoever gets a seat or a place behind the cursor is told of it by a mail that is
-// newer than the change.
+// People who get a seat or a place behind the cursor are told of it by a mail that
+// is newer than the change.
 const writeChanges = `
 WITH people AS MATERIALIZED (
     SELECT p.ticket
@@ -79,7 +79,7 @@ LIMIT 1`
 
 // writeReminders writes the reminders of the run $1 for the next $3 seats after
 // the ticket $2, and notes how far it has come. Seats whose people were told of
-// this start within $5 of it need none, nor do those for whom a mail ($6) waits
+// this start within $5 of it need none, nor do those for which a mail ($6) waits
 // that will tell it. What older programs have sent counts as telling it. A run
 // that was moved since dueReminders found it, and no longer begins at $7, gets
 // none: if its new start is due, dueReminders finds it again.
@@ -117,7 +117,7 @@ LEFT JOIN LATERAL (
     SELECT l.sequence FROM mails l WHERE l.run_id = q.run_id AND l.ticket = q.ticket AND l.kind = $4 ORDER BY l.sequence DESC LIMIT 1
 ) last ON true `
 
-// seatTellers are the kinds that tell who has a seat when the run begins.
+// seatTellers are the kinds that tell people with a seat when the run begins.
 var seatTellers = []enroll.MailKind{enroll.MailConfirmed, enroll.MailPromoted, enroll.MailChanged, enroll.MailReminder}
 
 // WriteChanges writes notices of changed times and locations, of one run and for

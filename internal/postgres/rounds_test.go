@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lastseat/lastseat/internal/access"
 	"github.com/lastseat/lastseat/internal/enroll"
 	"github.com/lastseat/lastseat/internal/enrolltest"
 	"github.com/lastseat/lastseat/internal/pgtest"
@@ -159,7 +160,7 @@ func TestAChangeIsTold(t *testing.T) {
 		o.ask(person(1))
 		confirmed := o.requireSent("confirmed 1")[0]
 		o.move(time.Hour)
-		if _, err := o.ResendMail(t.Context(), "a", confirmed.ID); err != nil {
+		if _, err := o.ResendMail(t.Context(), access.Operator, "a", confirmed.ID); err != nil {
 			t.Fatal(err)
 		}
 		again := o.requireSent("confirmed 1")[0] // tells the new time, and that it is another
@@ -480,7 +481,7 @@ func TestReminders(t *testing.T) {
 		daysAgo(o)
 		remind(o, 3*time.Hour, 10)
 		first := o.requireSent("reminder 1")[0]
-		if _, err := o.ResendMail(t.Context(), "a", first.ID); err != nil {
+		if _, err := o.ResendMail(t.Context(), access.Operator, "a", first.ID); err != nil {
 			t.Fatal(err)
 		}
 		o.requireSent("reminder 1")

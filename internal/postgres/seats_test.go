@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lastseat/lastseat/internal/access"
 	"github.com/lastseat/lastseat/internal/enroll"
 	"github.com/lastseat/lastseat/internal/enrolltest"
 	"github.com/lastseat/lastseat/internal/pgtest"
@@ -374,7 +375,7 @@ func TestCorrectPerson(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return enroll.CodeOf(o.CorrectPerson(t.Context(), "a", ticket, "Another Name", address))
+		return enroll.CodeOf(o.CorrectPerson(t.Context(), access.Operator, "a", ticket, "Another Name", address))
 	}
 	for _, step := range []struct {
 		ticket int64
@@ -385,7 +386,7 @@ func TestCorrectPerson(t *testing.T) {
 			t.Errorf("ticket %d becomes person %d: got %q, want %q", step.ticket, step.person, got, step.want)
 		}
 	}
-	if err := o.CorrectPerson(t.Context(), "b", 1, "x", enroll.Address{}); enroll.CodeOf(err) != enroll.NotFound {
+	if err := o.CorrectPerson(t.Context(), access.Operator, "b", 1, "x", enroll.Address{}); enroll.CodeOf(err) != enroll.NotFound {
 		t.Errorf("got %v", err)
 	}
 	o.do(ask(8), ask(1), ask(7)) // who it is now has the seat, who it was has none

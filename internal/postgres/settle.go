@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgtype"
@@ -14,7 +15,7 @@ import (
 
 // lockRuns locks the rows of the runs to be settled, which is the fence behind
 // the lanes: whatever else settles them waits for its own turn. Rows that
-// somebody else holds are skipped, or two settlers with several runs each would
+// another session holds are skipped, or two settlers with several runs each would
 // hold up all of each other's. NO KEY: the foreign key of lines must not wait for
 // it.
 const lockRuns = `
@@ -62,9 +63,9 @@ LEFT JOIN LATERAL (
 WHERE r.id = ANY($1)
 ORDER BY q.run_id, q.ticket`
 
-// firstPlaces reads the first people on the waiting lists of the runs among
-// whose next requests is anything but a registration, and the first who have
-// seats in a run that is called off next: those are who may be moved.
+// firstPlaces reads the people that settling may move: the first on the waiting
+// list of each run that has anything but a registration among its next requests,
+// and the first with seats in a run that is called off next.
 const firstPlaces = `
 SELECT r.id, p.seated, p.user_id, p.ticket, q.email_key
 FROM runs r
@@ -86,8 +87,8 @@ ORDER BY r.id, p.ticket`
 
 // Settle decides the next requests of the runs' lines, at most limits.Budget in
 // all, in one transaction of two round trips, and writes the mails that tell of
-// it. It returns the progress of each run that it could lock; for a run that is
-// missing, somebody else is settling it at this instant.
+// it. It returns the progress of each run that it could lock; a run that is
+// missing is being settled by another worker at this instant.
 //
 // Settling is safe to repeat, to interrupt and to do twice at once: it starts
 // from the settled ticket that it reads under the run's lock. After an error
@@ -106,9 +107,39 @@ func (s *Store) Settle(ctx context.Context, runs []enroll.RunID, limits enroll.S
 	defer conn.Release()
 
 	perRun := max(limits.Budget/len(runs), 1)
+	locked, err := lockNextRequests(ctx, conn, runs, perRun, limits.LateAfter)
+	if err != nil {
+		return nil, translate(doing, err)
+	}
+	w := writing{batch: &pgx.Batch{}}
+	progress := make(map[enroll.RunID]enroll.Progress, len(locked))
+	for _, run := range locked {
+		if len(run.requests) == 0 {
+			progress[run.id] = enroll.Progress{First: run.settled + 1, Last: run.settled, ChangedFrom: run.settled + 1}
+			continue
+		}
+		settled, err := run.settle()
+		if err != nil {
+			return nil, err
+		}
+		w.add(run, settled)
+		progress[run.id] = progressOf(run, settled, perRun)
+	}
+	w.finish()
+	crashpoint.Here(crashpoint.SettleRead)
+	if err := conn.SendBatch(ctx, w.batch).Close(); err != nil {
+		return nil, translate(doing, err)
+	}
+	return progress, nil
+}
+
+// lockNextRequests begins a transaction, locks the runs and reads what comes next in
+// their lines: at most perRun requests of each, and the people who may be moved.
+func lockNextRequests(
+	ctx context.Context, conn *conn, runs []enroll.RunID, perRun int, lateAfter time.Duration,
+) (locked []*lockedRun, err error) {
 	batch := &pgx.Batch{}
 	batch.Queue("begin")
-	var locked []*lockedRun
 	byID := make(map[enroll.RunID]*lockedRun, len(runs))
 	batch.Queue(lockRuns, runs).Query(func(rows pgx.Rows) (err error) {
 		locked, err = pgx.CollectRows(rows, scanLockedRun)
@@ -117,7 +148,7 @@ func (s *Store) Settle(ctx context.Context, runs []enroll.RunID, limits enroll.S
 		}
 		return err
 	})
-	batch.Queue(nextRequests, runs, perRun, limits.LateAfter).Query(func(rows pgx.Rows) error {
+	batch.Queue(nextRequests, runs, perRun, lateAfter).Query(func(rows pgx.Rows) error {
 		for rows.Next() {
 			run, who, r, err := scanRequest(rows)
 			if err != nil {
@@ -148,36 +179,24 @@ func (s *Store) Settle(ctx context.Context, runs []enroll.RunID, limits enroll.S
 		}
 		return rows.Err()
 	})
-	if err := conn.SendBatch(ctx, batch).Close(); err != nil {
-		return nil, translate(doing, err)
-	}
+	return locked, conn.SendBatch(ctx, batch).Close()
+}
 
-	w := writing{batch: &pgx.Batch{}}
-	progress := make(map[enroll.RunID]enroll.Progress, len(locked))
-	for _, run := range locked {
-		for i, r := range run.requests {
-			if want := run.settled + 1 + int64(i); r.Ticket != want {
-				return nil, enroll.Errorf(enroll.Internal, "%s run %d: the line has a hole: ticket %d stands where %d belongs", doing, run.id, r.Ticket, want)
-			}
+// settle decides the requests that were read.
+func (r *lockedRun) settle() (enroll.Settlement, error) {
+	for i, request := range r.requests {
+		if want := r.settled + 1 + int64(i); request.Ticket != want {
+			return enroll.Settlement{}, enroll.Errorf(enroll.Internal, "settling run %d: the line has a hole: ticket %d stands where %d belongs",
+				r.id, request.Ticket, want)
 		}
-		if len(run.requests) == 0 {
-			progress[run.id] = enroll.Progress{First: run.settled + 1, Last: run.settled, ChangedFrom: run.settled + 1}
-			continue
-		}
-		settled := enroll.Settle(run.counts, run.listed, run.seated, run.requests)
-		if len(settled.Outcomes) == 0 && len(settled.Changed) == 0 {
-			return nil, enroll.Errorf(enroll.Internal, "%s run %d: ticket %d moves nobody, although %d seats and %d places are counted: `api doctor` says more",
-				doing, run.id, run.settled+1, run.counts.Taken, run.counts.Waiting)
-		}
-		w.add(run, settled)
-		progress[run.id] = progressOf(run, settled, perRun)
 	}
-	w.finish()
-	crashpoint.Here(crashpoint.SettleRead)
-	if err := conn.SendBatch(ctx, w.batch).Close(); err != nil {
-		return nil, translate(doing, err)
+	s := enroll.Settle(r.counts, r.listed, r.seated, r.requests)
+	if len(s.Outcomes) == 0 && len(s.Changed) == 0 {
+		return enroll.Settlement{}, enroll.Errorf(enroll.Internal,
+			"settling run %d: ticket %d moves nobody, although %d seats and %d places are counted: `api doctor` says more",
+			r.id, r.settled+1, r.counts.Taken, r.counts.Waiting)
 	}
-	return progress, nil
+	return s, nil
 }
 
 // progressOf says how far the run has come. What was not settled of what was
@@ -218,7 +237,7 @@ type person struct {
 }
 
 // who returns the person behind a ticket that is given a seat or a place: of one
-// of the requests, or of somebody who waited for it.
+// of the requests, or of a person who waited for it.
 func (r *lockedRun) who(ticket int64) person {
 	if i := ticket - r.settled - 1; i >= 0 && i < int64(len(r.people)) {
 		return r.people[i]

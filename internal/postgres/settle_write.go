@@ -18,11 +18,11 @@ import (
 // file believes it does, and then the commit, which travels in the same batch,
 // must not happen.
 
-// givePlaces gives seats, or places on waiting lists ($6), to those with the
-// tickets $1, $2. Who is no user yet ($3 = 0) becomes one, as the request at $4 has
-// it; the address $5 is what joins the two. Users are made in one statement sorted
+// givePlaces gives seats, or places on waiting lists ($6), to the people with
+// the tickets $1, $2. People who are no users yet ($3 = 0) become users, as the
+// request at $4 has it; the address $5 joins the two. Users are made in one statement sorted
 // by key: anything else deadlocks between two settlers that seat the same people.
-// One whom another transaction has made a moment ago is not in this statement's
+// A user that another transaction has made a moment ago is not in this statement's
 // snapshot, so it is updated, which returns it.
 const givePlaces = `
 WITH given AS MATERIALIZED (
@@ -100,15 +100,15 @@ type writing struct {
 	batch                     *pgx.Batch
 	decided                   outcomes
 	advanced                  countColumns
-	given                     grants        // who has got a seat, or a place on a waiting list, …
-	unseated, unlisted        ticketColumns // … and who has it no more
+	given                     grants        // seats, and places on a waiting list, that were given …
+	unseated, unlisted        ticketColumns // … and taken away
 	changed                   ticketColumns
 	before, statuses, reasons []string // of changed
 	told                      ticketColumns
 	mails                     []string      // of told: their kinds …
 	mailIDs                   [][16]byte    // … and ids
-	full                      ticketColumns // who is told that there is no seat, unless the address was
-	again                     ticketColumns // who is told that somebody asked again with the address
+	full                      ticketColumns // people to tell that there is no seat, unless the address was
+	again                     ticketColumns // people to tell that their address was used again
 }
 
 // add adds a run's settlement.

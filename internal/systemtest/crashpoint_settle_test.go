@@ -97,10 +97,10 @@ func aWorkerThatStopsDies(t *testing.T, at crashpoint.Point) {
 // that the next worker does the rest. All people lose their seats once and are
 // told once.
 func aRunIsCalledOffByHalves(t *testing.T, at crashpoint.Point) {
-	const people, step, token = 12, 5, "the-token-of-the-organisers"
+	const people, step = 12, 5
 	s := newCrashSite(t)
 	s.openCrashRun(people)
-	s.env = append(s.env, "LASTSEAT_API_ORGANISER_TOKEN="+token)
+	pgtest.AddAdmin(t, s.url)
 	api := s.start("api")
 	seating := s.start("worker")
 	s.askAll(api, "a", make([]told, people), 0, people)
@@ -113,7 +113,7 @@ func aRunIsCalledOffByHalves(t *testing.T, at crashpoint.Point) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.Header.Set("Authorization", "Bearer "+token)
+	r.Header.Set("Authorization", "Bearer "+pgtest.AdminToken)
 	var accepted map[string]any
 	if err := do(r, http.StatusAccepted, &accepted); err != nil {
 		t.Fatal(err)

@@ -28,7 +28,8 @@ func TestTimingClientsThatHangUp(t *testing.T) {
 	long := enrolltest.OpenRun(t, store, "long", enrolltest.Seats(0))
 	// A commit waits long enough for the test to hang up, even on a busy
 	// machine.
-	api := s.start("api", "LASTSEAT_API_ORGANISER_TOKEN="+organiserToken, "LASTSEAT_POSTGRES_LOCK_TIMEOUT=5s", "LASTSEAT_INTAKE_COMMIT_TIMEOUT=11s",
+	pgtest.AddAdmin(t, s.url)
+	api := s.start("api", "LASTSEAT_POSTGRES_LOCK_TIMEOUT=5s", "LASTSEAT_INTAKE_COMMIT_TIMEOUT=11s",
 		fmt.Sprintf("LASTSEAT_API_MAX_POLLS=%d", clients))
 	s.speed(api, 0)
 	before := api.metric("go_goroutines")
@@ -120,7 +121,7 @@ func TestTimingClientsThatHangUp(t *testing.T) {
 		pgtest.Exec(t, s.url, `UPDATE lines SET last_ticket = $2 WHERE run_id = $1`, long, entries)
 		pgtest.Exec(t, s.url, `UPDATE runs SET settled_ticket = $2 WHERE id = $1`, long, entries)
 		each(func(n int, conn net.Conn) {
-			write(conn, "GET /v1/runs/long/line HTTP/1.1\r\nHost: api\r\nAuthorization: Bearer "+organiserToken+"\r\n\r\n")
+			write(conn, "GET /v1/runs/long/line HTTP/1.1\r\nHost: api\r\nAuthorization: Bearer "+pgtest.AdminToken+"\r\n\r\n")
 			answer, err := http.ReadResponse(bufio.NewReader(conn), nil)
 			if err == nil {
 				_, err = io.ReadFull(answer.Body, make([]byte, 10_000))

@@ -116,8 +116,7 @@ func TestAMailThatIsRefusedForGood(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	m := s.withMail()
-	const token = "the-token-of-the-organisers"
-	s.env = append(s.env, "LASTSEAT_API_ORGANISER_TOKEN="+token)
+	pgtest.AddAdmin(t, s.url)
 	enrolltest.OpenRun(t, pgtest.Open(t, s.url), "a", enrolltest.Seats(5))
 	m.Misbehave(mailsink.Fault{Rcpt: &mailsink.Reply{Code: 550, Text: "no such user"}, For: func(to string) bool { return strings.HasPrefix(to, "p2@") }})
 	api := s.start("api")
@@ -131,7 +130,7 @@ func TestAMailThatIsRefusedForGood(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r.Header.Set("Authorization", "Bearer "+token)
+		r.Header.Set("Authorization", "Bearer "+pgtest.AdminToken)
 		if err := do(r, want, v); err != nil {
 			t.Fatal(err)
 		}

@@ -15,8 +15,6 @@ import (
 	"github.com/lastseat/lastseat/internal/testwait"
 )
 
-const organiserToken = "the-token-of-the-organisers"
-
 // dial connects to the api.
 func (p *process) dial() net.Conn {
 	p.t.Helper()

@@ -33,7 +33,7 @@ func (s *system) newProgram(f *stack.Folder, part proc.Part, number int) (*progr
 	name := fmt.Sprintf("%s-%d", part, number)
 	p := &program{group: s.group, logFile: f.Join(name + ".log")}
 	env := append(os.Environ(),
-		"LASTSEAT_MAIL_SERVER="+s.sink.Server, "LASTSEAT_API_ORGANISER_TOKEN="+s.token,
+		"LASTSEAT_MAIL_SERVER="+s.sink.Server,
 		"LASTSEAT_MAIL_CONNECT_TIMEOUT=1s", "LASTSEAT_MAIL_SEND_TIMEOUT=2s", "LASTSEAT_MAIL_RETRY_MIN=500ms", "LASTSEAT_MAIL_RETRY_MAX=2s",
 		"LASTSEAT_MAIL_PER_SECOND=300", "LASTSEAT_API_SHUTDOWN_DELAY=0s",
 		"LASTSEAT_MAIL_PACE=0s", "LASTSEAT_MAIL_CHANGE_WINDOW=1s")

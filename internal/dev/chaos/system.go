@@ -2,7 +2,6 @@ package chaos
 
 import (
 	"context"
-	"crypto/rand"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -29,7 +28,7 @@ type system struct {
 	sinkMu      sync.Mutex // held by the fault that makes the sink misbehave
 	apis        []*program
 	programs    []*program // APIs, then workers
-	token       string     // the organisers'
+	token       string     // an admin's
 	store       *postgres.Store
 	people      *people
 	disk        *disk  // holds the tables; nil = they are on this machine's disk
@@ -60,9 +59,12 @@ func startSystem(ctx context.Context, t *stack.Tool, g *proc.Group, f *stack.Fol
 		return nil, err
 	}
 	t.Log.Printf("starting Postgres, Redis, a mail sink, %d APIs and %d workers", apiCount, workerCount)
-	s := &system{tool: t, group: g, token: rand.Text()}
+	s := &system{tool: t, group: g}
 	if err := s.startServices(ctx, f, own, p); err != nil {
 		return nil, err
+	}
+	if s.token, err = stack.AddAdmin(ctx, s.postgresURL); err != nil {
+		return nil, fmt.Errorf("adding an admin: %w", err)
 	}
 	if s.store, err = stack.OpenStore(ctx, s.postgresURL); err != nil {
 		return nil, err

@@ -70,7 +70,7 @@ func (o Options) program(f *Folder, name string) string {
 // env returns the environment of API and worker, without their ports.
 func (s *Stack) env(o Options) []string {
 	env := append(os.Environ(), "LASTSEAT_POSTGRES_URL="+s.PostgresURL, "LASTSEAT_REDIS_URL="+s.RedisURL, "LASTSEAT_LOG_FORMAT=text",
-		"LASTSEAT_MAIL_SERVER="+s.MailServer, "LASTSEAT_API_ORGANISER_TOKEN="+s.OrganiserToken)
+		"LASTSEAT_MAIL_SERVER="+s.MailServer)
 	if !o.Foreign {
 		env = append(env, "LASTSEAT_API_SHUTDOWN_DELAY=0s") // there is no load balancer
 	}

@@ -2,7 +2,6 @@ package stack
 
 import (
 	"context"
-	"crypto/rand"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -19,16 +18,16 @@ type Stack struct {
 	APIURL         string            `json:"api_url"`
 	APIAdminURL    string            `json:"api_admin_url"`
 	WorkerAdminURL string            `json:"worker_admin_url"`
-	MailURL        string            `json:"mail_url"`        // the page of the mail sink
-	MailServer     string            `json:"mail_server"`     // its SMTP server, host:port
-	OrganiserToken string            `json:"organiser_token"` // a new one at every start
-	Processes      map[proc.Part]int `json:"processes"`       // of API, worker and our own services
-	Folder         string            `json:"folder"`          // absolute; its bin has api and worker, the services' logs are beside it
+	MailURL        string            `json:"mail_url"`    // the page of the mail sink
+	MailServer     string            `json:"mail_server"` // its SMTP server, host:port
+	Token          string            `json:"token"`       // an admin's API token; empty until make run has made one
+	Processes      map[proc.Part]int `json:"processes"`   // of API, worker and our own services
+	Folder         string            `json:"folder"`      // absolute; its bin has api and worker, the services' logs are beside it
 }
 
 // New returns a stack whose programs are not started yet.
 func New(f *Folder, sink *Sink) *Stack {
-	return &Stack{Folder: f.Path, MailURL: "http://" + sink.Page, MailServer: sink.Server, OrganiserToken: rand.Text()}
+	return &Stack{Folder: f.Path, MailURL: "http://" + sink.Page, MailServer: sink.Server}
 }
 
 // Options are what differs between the uses of a stack.
@@ -69,7 +68,7 @@ func (t *Tool) Run(ctx context.Context, o Options, body func(context.Context, *S
 			return err
 		}
 		s.Processes = g.PIDs()
-		if err := s.publish(f); err != nil {
+		if err := s.Publish(); err != nil {
 			return err
 		}
 		defer func() { _ = os.Remove(f.Join(stackFile)) }() // without the folder's lock it is ignored
@@ -92,17 +91,17 @@ var OwnServices = ServiceOptions{Postgres: cluster.Options{Durable: true, MaxCon
 // stackFile is the file in an instance's folder that describes the stack.
 const stackFile = "stack.json"
 
-// publish writes stack.json, which only our user may read: it holds passwords.
-func (s *Stack) publish(f *Folder) error {
+// Publish writes stack.json, which only our user may read: it holds passwords.
+func (s *Stack) Publish() error {
 	content, err := json.MarshalIndent(s, "", "  ")
 	if err != nil {
 		return err
 	}
-	unfinished := f.Join(stackFile + ".new")
+	unfinished := s.File() + ".new"
 	if err := os.WriteFile(unfinished, append(content, '\n'), 0o600); err != nil {
 		return err
 	}
-	return os.Rename(unfinished, f.Join(stackFile))
+	return os.Rename(unfinished, s.File())
 }
 
 // File returns the path of the file that describes the stack.
