@@ -97,8 +97,8 @@ func (t Trouble) ofAll() []Finding {
 			m.Overdue, m.Oldest.Round(time.Second), m.Untried)
 	}
 	for _, pid := range slices.Sorted(maps.Keys(t.SilentLanes)) {
-		f.add(LaneSilent, 0, "the session with pid %d holds lane locks but has said nothing for %s: if it stays so, kill its process on the server's machine (a stopped process ignores pg_terminate_backend)",
-			pid, t.SilentLanes[pid].Round(time.Second))
+		f.add(LaneSilent, 0, "the session with pid %d holds lane locks but has said nothing for %s: its process on the server's machine may be stopped: continue it with kill -CONT %d",
+			pid, t.SilentLanes[pid].Round(time.Second), pid)
 	}
 	s := t.Server
 	if s.ReadOnly {

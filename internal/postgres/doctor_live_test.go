@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"runtime"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -121,6 +122,10 @@ func TestDoctorAtWork(t *testing.T) {
 	rounds := 0
 	for began := time.Now(); time.Since(began) < 3*time.Second || rounds < 5; rounds++ {
 		report, err := doctor.Visit(t.Context(), s, doctor.Options{Repair: rounds%2 == 0})
+		// How far the lines lag behind depends on the machine.
+		report.Findings = slices.DeleteFunc(report.Findings, func(f doctor.Finding) bool {
+			return f.Code == doctor.LineBehind || f.Code == doctor.RowHeld
+		})
 		wrong, _ := report.Wrong()
 		if err != nil || wrong > 0 || report.Runs != len(runs) {
 			t.Errorf("round %d: %+v, %v", rounds, report, err)

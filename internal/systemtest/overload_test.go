@@ -40,7 +40,10 @@ func newCrush(t testing.TB, batch int) *crush {
 	c := &crush{site: newSite(t)}
 	enrolltest.OpenRun(t, pgtest.Open(t, c.url), "a", enrolltest.Seats(seats))
 	c.proxy = pgtest.NewProxy(t, c.url)
-	c.api = c.start("api", "LASTSEAT_POSTGRES_URL="+c.proxy.URL(), "LASTSEAT_INTAKE_BATCH="+strconv.Itoa(batch))
+	// An api that gets no processor for seconds must not take its clients for slow
+	// ones.
+	c.api = c.start("api", "LASTSEAT_POSTGRES_URL="+c.proxy.URL(), "LASTSEAT_INTAKE_BATCH="+strconv.Itoa(batch),
+		"LASTSEAT_API_READ_HEADER_TIMEOUT=1m", "LASTSEAT_API_READ_TIMEOUT=1m")
 	c.start("worker")
 	// Clients keep their connections. Otherwise the test would measure
 	// connecting.

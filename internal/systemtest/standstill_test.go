@@ -177,7 +177,10 @@ func (s *halt) useSmallDisk() {
 	if err := cluster.MountMemory(s.disk, 256<<20); err != nil {
 		s.t.Skipf("a small disk cannot be mounted, which takes Linux and root: %v", err)
 	}
-	s.t.Cleanup(func() { _ = cluster.UnmountMemory(s.disk) })
+	s.t.Cleanup(func() {
+		s.server.Kill() // or the disk is in use
+		testwait.Until(s.t, "the small disk is unmounted", func() bool { return cluster.UnmountMemory(s.disk) == nil })
+	})
 	if err := chownLike(s.disk, data); err != nil {
 		s.t.Fatal(err)
 	}
