@@ -24,7 +24,7 @@ dev   = exec cmd/dev/start.sh dev
 bench = exec cmd/dev/start.sh bench
 
 .DEFAULT_GOAL := help
-.PHONY: help run info test test-timing fuzz rush chaos oversell bench bench-against reset lint build
+.PHONY: help run info test test-timing fuzz rush chaos oversell bench bench-against reset lint nightly build
 
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -70,6 +70,9 @@ lint: ## run go vet, gofmt and golangci-lint
 	CGO_ENABLED=0 $(GO) vet ./...
 	@unformatted=$$(gofmt -l .) && if [ -n "$$unformatted" ]; then echo "gofmt -w these:"; echo "$$unformatted"; exit 1; fi
 	CGO_ENABLED=0 $(GO) tool -modfile=tools/go.mod golangci-lint run
+
+nightly: ## what takes too long for the gate: long fuzzing and chaos, the whole benchmark, gosec, govulncheck
+	@.ci/nightly
 
 build: ## build api and worker into .dev/bin
 	@mkdir -p .dev/bin
