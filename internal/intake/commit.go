@@ -2,6 +2,7 @@ package intake
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/lastseat/lastseat/internal/crashpoint"
@@ -38,10 +39,24 @@ func (in *Intake) commit(batch []*pending) {
 		}
 		return
 	}
-	in.outage.Failed(err, "run", batch[0].Run, "requests", len(batch), "code", enroll.CodeOf(err))
+	about := []any{"requests", len(batch), "code", enroll.CodeOf(err)}
+	if run := heldRun(batch, err); run != "" {
+		about = append(about, "run", run)
+	}
+	in.outage.Failed(err, about...)
 	in.answerAll(batch, func(i int) enroll.AcceptResult {
 		return enroll.AcceptResult{Receipt: possibleReceipt(batch[i].Submission), Err: err}
 	})
+}
+
+// heldRun returns the run whose line is held, "" if the error is another one. No
+// other run is named: a client may have put the id of a registration in its place.
+func heldRun(batch []*pending, err error) string {
+	run := batch[0].Run
+	if enroll.CodeOf(err) != enroll.LineBlocked || slices.ContainsFunc(batch, func(p *pending) bool { return p.Run != run }) {
+		return ""
+	}
+	return run
 }
 
 // answerAll answers the batch, and commits the repeats that its results say

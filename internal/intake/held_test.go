@@ -25,10 +25,10 @@ func TestALineIsHeld(t *testing.T) {
 			url := pgtest.URL(t)
 			id := enrolltest.OpenRun(t, pgtest.Open(t, url), "a", nil)
 			o := pgtest.Options
-			o.LockTimeout = 2 * time.Second // twice that is more than half of the commit timeout
+			o.LockTimeout = 4 * time.Second // twice that is more than half of the commit timeout
 			var intakes []*intake.Intake
 			for range apis {
-				in, _, _ := startOn(t, pgtest.OpenWith(t, url, o), func(o *intake.Options) { o.CommitTimeout = 6 * time.Second })
+				in, _, _ := startOn(t, pgtest.OpenWith(t, url, o), func(o *intake.Options) { o.CommitTimeout = 12 * time.Second })
 				intakes = append(intakes, in)
 			}
 			release := pgtest.Hold(t, url, `SELECT FROM lines WHERE run_id = $1 FOR UPDATE`, id)

@@ -367,7 +367,7 @@ func TestAcceptOverABrokenConnection(t *testing.T) {
 		url := pgtest.URL(t)
 		enrolltest.OpenRun(t, pgtest.Open(t, url), "a", nil)
 		proxy := pgtest.NewProxy(t, url)
-		in, _, _ := start(t, proxy.URL(), func(o *intake.Options) { o.CommitTimeout = 2 * time.Second })
+		in, _, _ := start(t, proxy.URL(), func(o *intake.Options) { o.CommitTimeout = 8 * time.Second })
 		acceptAll(in, []enroll.Submission{enrolltest.Person("a", 1)})
 		proxy.Set(pgtest.BlackHole)
 		application := enrolltest.Person("a", 2)
