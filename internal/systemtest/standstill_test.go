@@ -68,7 +68,9 @@ var standstills = []standstill{
 		pgtest.Query[bool](s.t, s.url, `
 			SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()`)
 	},
-		by: "api", log: []string{"requests cannot be accepted", "read-only"},
+		// The first line may tell of the connections that broke; a later one, up to ten
+		// seconds after it, has "read-only".
+		by: "api", log: []string{"requests cannot be accepted"},
 		metric: `lastseat_requests_refused_total{code="unavailable"}`, atLeast: 1, doctor: "the server is read-only"},
 	// What fits on pages that are there is still accepted, and decided.
 	{name: "the disk of Postgres is full", ownPostgres: true, moves: true, make: (*halt).fillDisk,
